@@ -2,7 +2,6 @@
 
 import type { CacheStats } from "../caching/cache-report";
 import { ClientCache } from "../caching/client-cache";
-import type { Holds } from "../caching/holds";
 import { siblingCaches } from "../caching/sibling-caches";
 import type { TrackedConnection } from "../caching/tracked-connection";
 import { type TrackedLink, Tracking, type TrackingSettings } from "../caching/tracking";
@@ -28,7 +27,6 @@ export interface CachedClient {
   readonly options: {
     readonly cache?: boolean | CacheOptions | null | undefined;
     readonly keyPrefix?: string | Buffer | undefined;
-    readonly monitor?: boolean | undefined;
   };
   emit(event: string, ...args: unknown[]): boolean;
   silentEmit(event: string, ...args: unknown[]): boolean;
@@ -39,28 +37,6 @@ export interface CachedClient {
 /** The link of a client, with its current connection. */
 export interface CachedLink extends TrackedLink {
   readonly connection: (Dispatcher & { readonly shape: { readonly protocol: 2 | 3 } }) | null;
-}
-
-/** The cache of a client for one server, with the tracker of its only link. */
-export function openCaching(
-  client: CachedClient,
-  cache: true | CacheOptions,
-  link: CachedLink,
-): OpenedCaching {
-  const caching = new Caching(client, cache === true ? {} : cache, false);
-  const tracker = caching.track(link);
-  caching.cache.next = tracker.tracking;
-  return { caching, tracker };
-}
-
-/** The cache of a cluster; its nodes get their trackers when they are created. */
-export function openClusterCaching(client: CachedClient, cache: true | CacheOptions): Caching {
-  return new Caching(client, cache === true ? {} : cache, true);
-}
-
-export interface OpenedCaching {
-  readonly caching: Caching;
-  readonly tracker: LinkTracker;
 }
 
 /** The next dispatcher until the chain is built; no command may arrive before. */
@@ -79,9 +55,10 @@ export class Caching implements CacheView {
 
   constructor(
     private readonly client: CachedClient,
-    options: CacheOptions,
+    cache: true | CacheOptions,
     private readonly isOfCluster: boolean,
   ) {
+    const options = cache === true ? {} : cache;
     const { keyPrefix } = client.options;
     const prefix = textPrefix(keyPrefix);
     const maxStaleMs = options.maxStale ?? DEFAULT_MAX_STALE_MS;
@@ -127,21 +104,23 @@ export class Caching implements CacheView {
 
   /** Follows the connections of a link on which the server reports changes. */
   track(link: CachedLink): LinkTracker {
-    const report = (reason: string, cause?: Error): void => {
-      this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
-    };
-    const onRefused = (error: Error): void => report(error.message, error);
-    const tracking = new Tracking(link, { ...this.terms, onRefused });
-    return new LinkTracker(link, tracking, this.cache.holds, {
-      onReady: (tracker) => this.trackers.add(tracker),
-      onLost: (tracker, tracked) => {
-        this.trackers.delete(tracker);
-        if (this.isOfCluster) this.cache.onConnectionLost(tracked);
-        else this.cache.onLost();
-      },
-      onInvalidation: (keys) => this.cache.onInvalidation(keys),
-      onUnfit: () => report("it does not speak RESP3"),
-    });
+    const onRefused = (error: Error): void => this.report(error.message, error);
+    return new LinkTracker(this, link, new Tracking(link, { ...this.terms, onRefused }));
+  }
+
+  onTracked(tracker: LinkTracker): void {
+    this.trackers.add(tracker);
+  }
+
+  onLost(tracker: LinkTracker, tracked: TrackedConnection): void {
+    this.trackers.delete(tracker);
+    if (this.isOfCluster) this.cache.onConnectionLost(tracked);
+    else this.cache.onLost();
+  }
+
+  /** Tells the application that nothing is cached over a connection. */
+  report(reason: string, cause?: Error): void {
+    this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
   }
 
   /** A slot of the cluster has a new owner, or is about to get one. */
@@ -163,25 +142,16 @@ export class Caching implements CacheView {
   }
 }
 
-/** Receives the events of a connection for its cache. */
-interface TrackerOwner {
-  onReady(tracker: LinkTracker): void;
-  onLost(tracker: LinkTracker, tracked: TrackedConnection): void;
-  onInvalidation(keys: Reply | undefined): void;
-  onUnfit(): void;
-}
-
 /** The connections of one link, in sequence, as sources for a cache. */
 export class LinkTracker {
   /** Removes the client from the caches of the current server. */
   private leaveSiblings: (() => void) | null = null;
 
   constructor(
+    private readonly caching: Caching,
     private readonly link: CachedLink,
     /** The dispatcher in front of the link. */
     readonly tracking: Tracking,
-    private readonly holds: Holds,
-    private readonly owner: TrackerOwner,
   ) {}
 
   /** Either the link has become ready and its connection is still unused, or it is no longer ready. */
@@ -190,13 +160,13 @@ export class LinkTracker {
     if (connection === null) this.lose();
     else if (connection.shape.protocol === 3) {
       this.tracking.begin(connection);
-      this.leaveSiblings = siblingCaches.join(writer, this.holds);
-      this.owner.onReady(this);
-    } else this.owner.onUnfit();
+      this.leaveSiblings = siblingCaches.join(writer, this.caching.cache.holds);
+      this.caching.onTracked(this);
+    } else this.caching.report("it does not speak RESP3");
   }
 
   onPush(kind: string, message: readonly Reply[]): void {
-    if (kind === "invalidate") this.owner.onInvalidation(message[1]);
+    if (kind === "invalidate") this.caching.cache.onInvalidation(message[1]);
   }
 
   private lose(): void {
@@ -205,7 +175,7 @@ export class LinkTracker {
     this.leaveSiblings?.();
     this.leaveSiblings = null;
     this.tracking.forget();
-    this.owner.onLost(this, present);
+    this.caching.onLost(this, present);
   }
 }
 

@@ -8,29 +8,21 @@
  * extra connections, from the first use on.
  */
 
+import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import type { BlockingLease } from "../leases/blocking-lease";
 import type { Admission, Bounds } from "../link/admission";
-import type { MergedLink, Merger, MergerOwner } from "../merging/merger";
+import type { Link } from "../link/link";
+import type { Merger, MergerOwner } from "../merging/merger";
 import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import { type CacheView, NO_CACHE } from "./cache-view";
-import type { CachedClient, CachedLink, Caching, LinkTracker, OpenedCaching } from "./caching";
+import type { CachedClient, Caching, LinkTracker } from "./caching";
 import type { LeaseOwner, Leases } from "./leasing";
-import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
-import type { LeaseLimits } from "./options/common-options";
+import { autoPipelinerOptions } from "./options/auto-pipelining";
 import type { ClientReplicas, ReplicaOwner } from "./replicas";
 import { type RedisStats, readReplicas } from "./stats";
 
 export type { CacheView } from "./cache-view";
-
-export interface ChainOptions extends AutoPipeliningOptions {
-  readonly bounds?: Bounds | undefined;
-  /** Most extra connections for blocking commands; 0 = none. */
-  readonly blockingConnections?: number | undefined;
-  readonly leases?: LeaseLimits | undefined;
-  readonly replicas?: unknown;
-  readonly monitor?: boolean | undefined;
-}
 
 /** The key under which a client holds its chain. */
 export const PARTS: unique symbol = Symbol("parts");
@@ -39,12 +31,12 @@ export interface ChainDeps extends LeaseOwner, ReplicaOwner {
   readonly mergerOwner: MergerOwner;
   /** The entry of the chain is another dispatcher now. */
   onEntry(top: Dispatcher): void;
-  onGivenUp(): void;
   /** See `AutoPipelinerOptions`. */
   onGathered(ms: number): void;
 }
 
 export class Chain {
+  readonly link: Link;
   auto: AutoPipeliner | null = null;
   /** Null until an option or a pipeline asks for merging. */
   merger: Merger | null = null;
@@ -60,14 +52,14 @@ export class Chain {
   readonly admission: Admission | null;
 
   constructor(
-    private readonly link: CachedLink & MergedLink,
-    private readonly options: ChainOptions,
     private readonly deps: ChainDeps,
     client: CachedClient,
   ) {
-    const opened = openCaching(client, link);
-    this.caching = opened?.caching ?? null;
-    this.tracker = opened?.tracker ?? null;
+    const { link, options } = deps;
+    this.link = link;
+    // A client under MONITOR has no cache.
+    this.caching = options.monitor ? null : openCaching(client, false);
+    this.tracker = this.caching?.track(link) ?? null;
     const bottom = this.tracker?.tracking ?? link;
     this.replicas = options.replicas && !options.monitor ? makeReplicas(bottom, deps) : null;
     this.bottom = this.replicas ?? bottom;
@@ -77,7 +69,7 @@ export class Chain {
     this.lease = maxConnections > 0 ? this.openLeases().forBlocking(gathered, maxConnections) : null;
     const { bounds } = options;
     this.admission =
-      bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, () => deps.onGivenUp());
+      bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, this.onGivenUp);
     if (this.caching !== null) this.caching.cache.next = this.afterCache;
   }
 
@@ -94,9 +86,19 @@ export class Chain {
   openLeases(): Leases {
     if (this.leases === null) {
       const parts = require("./leasing") as typeof import("./leasing");
-      this.leases = new parts.Leases(this.deps, this.options.leases);
+      this.leases = new parts.Leases(this.link, this.deps, this.deps.options.leases);
     }
     return this.leases;
+  }
+
+  /** The links of the leased connections. */
+  get leasedLinks(): readonly Link[] {
+    return this.leases?.links ?? [];
+  }
+
+  /** Commands that have not reached a link. */
+  get gatheredCommands(): readonly Command[] {
+    return this.auto?.gathered ?? [];
   }
 
   /** By `host:port`; null without the option `replicas`. */
@@ -152,6 +154,9 @@ export class Chain {
     return this.auto ?? this.merger ?? this.bottom;
   }
 
+  /** A command was given up before it reached the link: its transaction must not run without it. */
+  private readonly onGivenUp = (): void => this.link.session.loseMember();
+
   private makeMerger(): Merger {
     const parts = require("../merging/merger") as typeof import("../merging/merger");
     return new parts.Merger(this.bottom, this.link, this.deps.mergerOwner);
@@ -159,27 +164,24 @@ export class Chain {
 
   private makeAuto(): AutoPipeliner | null {
     const { deps } = this;
-    const window = autoPipelinerOptions(this.options);
+    const window = autoPipelinerOptions(deps.options);
     if (window === null) return null;
     if (window.merging) this.merger ??= this.makeMerger();
     const parts = require("../pipeline/auto-pipeliner") as typeof import("../pipeline/auto-pipeliner");
     return new parts.AutoPipeliner(this.merger ?? this.bottom, {
       ...window,
-      onGivenUp: () => deps.onGivenUp(),
+      onGivenUp: this.onGivenUp,
       onGathered: (ms) => deps.onGathered(ms),
     });
   }
 }
 
-/**
- * The cache of a client for one server, with the tracker of its only link, or null. A client under MONITOR has
- * no cache.
- */
-function openCaching(client: CachedClient, link: CachedLink): OpenedCaching | null {
-  const { cache, monitor } = client.options;
-  if (!cache || monitor === true) return null;
+/** Null without the option `cache`. */
+export function openCaching(client: CachedClient, isOfCluster: boolean): Caching | null {
+  const { cache } = client.options;
+  if (!cache) return null;
   const parts = require("./caching") as typeof import("./caching");
-  return parts.openCaching(client, cache, link);
+  return new parts.Caching(client, cache, isOfCluster);
 }
 
 function makeReplicas(primary: Dispatcher, owner: ReplicaOwner): ClientReplicas {

@@ -12,11 +12,13 @@ import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
 import type { QueuePosition } from "../link/queue-position";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
+import { checkSettings, type SettingChecks, signalOnly } from "../util/check-settings";
 import { describeCommand } from "../util/credentials";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
 import { withoutStack } from "../util/without-stack";
 import { RETRY_POLICIES } from "./options/check-options";
+import { OF_EVENTS } from "./reserved-names";
 
 // Needed by the link when a blocking call times out; loaded here so that it is available then.
 require("../link/unblocker");
@@ -76,7 +78,7 @@ export class Limiter {
     private readonly context: LimitContext,
     readonly call: CallLimits,
   ) {
-    checkCall(call);
+    checkSettings("with()", call, CALL_CHECKS, "setting");
     const hasReplicas = options.replicas || context.readsReplicas === true;
     if (call.readFrom === "replica" && !hasReplicas) throw new OptionError(NEEDS_REPLICAS);
     this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);
@@ -124,30 +126,13 @@ export class Limiter {
 const NEEDS_REPLICAS =
   'The setting readFrom "replica" of with() needs the option "replicas", on a cluster "scaleReads" (for example "primary")';
 
-/** For an invalid value, each check returns a description of the valid ones. */
-const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) => string | null } = {
+const CALL_CHECKS: SettingChecks<CallLimits> = {
   timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),
-  signal: (value) =>
-    typeof (value as AbortSignal)?.addEventListener === "function" ? null : "an AbortSignal",
+  signal: signalOnly,
   retry: (value) => (RETRY_POLICIES.includes(value as string) ? null : RETRY_POLICIES.join(", ")),
   cache: (value) => (isCacheChoice(value) ? null : "a boolean or milliseconds"),
   readFrom: (value) => (value === "primary" || value === "replica" ? null : "primary, replica"),
 };
-
-/** An ignored setting would leave the caller without a limit. */
-function checkCall(call: CallLimits): void {
-  for (const [name, value] of Object.entries(call)) {
-    if (value === undefined) continue;
-    const expected = CALL_SETTINGS[name as keyof CallLimits];
-    if (expected === undefined) {
-      const known = Object.keys(CALL_SETTINGS).join(", ");
-      throw new OptionError(`Unknown setting "${name}" of with(): expected one of ${known}`);
-    }
-    const wanted = expected(value);
-    if (wanted !== null)
-      throw new OptionError(`Invalid ${name} "${String(value)}" of with(): expected ${wanted}`);
-  }
-}
 
 function isPositive(value: unknown): value is number {
   return typeof value === "number" && value > 0;
@@ -333,29 +318,7 @@ class AbortableCommand implements SettleHook {
 }
 
 /** Methods that change or read state of the client itself. */
-const OF_THE_CLIENT = [
-  "on",
-  "once",
-  "off",
-  "emit",
-  "addListener",
-  "removeListener",
-  "removeAllListeners",
-  "prependListener",
-  "prependOnceListener",
-  "listeners",
-  "rawListeners",
-  "listenerCount",
-  "eventNames",
-  "setMaxListeners",
-  "getMaxListeners",
-  "defineCommand",
-  "addBuiltinCommand",
-  "messages",
-  "keyspaceEvents",
-] as const;
-
-type AnyMethod = (...args: unknown[]) => unknown;
+const OF_THE_CLIENT = [...OF_EVENTS, "defineCommand", "addBuiltinCommand", "messages", "keyspaceEvents"];
 
 /**
  * The common prototype of the views that `with()` returns. A view inherits all methods of its client, including
@@ -365,13 +328,13 @@ type AnyMethod = (...args: unknown[]) => unknown;
 export function makeViewPrototype<Client extends object>(client: Client): Client {
   const prototype = Object.create(client) as Client;
   for (const name of OF_THE_CLIENT) {
-    const method = (client as unknown as Record<string, AnyMethod>)[name];
-    if (method === undefined) continue;
+    const method = (client as Record<string, unknown>)[name];
+    if (typeof method !== "function") continue;
     Object.defineProperty(prototype, name, {
       configurable: true,
       writable: true,
       value(this: Client, ...args: unknown[]) {
-        const result = method.apply(client, args);
+        const result: unknown = Reflect.apply(method, client, args);
         return result === client ? this : result;
       },
     });

@@ -1,12 +1,15 @@
 /**
- * Quits within a time limit: waits for the replies to issued commands, then closes the connection. When the
- * limit has passed, it closes immediately and reports the remaining commands.
+ * Closes a client of one server after its issued commands: without a limit, or within a time limit. When the limit
+ * has passed, it closes immediately and reports the remaining commands.
  */
 
-import type { Command } from "../command/command";
+import type { CommandSpec } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import { EXECUTE } from "../command/commander";
 import type { Link } from "../link/link";
 import { OpenCommands } from "../link/open-commands";
 import { Delay } from "../util/scheduling";
+import { type Chain, PARTS } from "./chain";
 
 export interface QuitOptions {
   /** Milliseconds for the commands issued before `quit` to be answered. */
@@ -22,17 +25,12 @@ export interface QuitReport {
   unsent: number;
 }
 
-/** How a client quits and closes. */
-export interface Leaver {
-  /** The link of the server, followed by those of its replicas. */
-  links(): readonly Link[];
-  /** Sends QUIT after all other commands. */
-  leave(): Promise<unknown>;
+/** A client of one server. */
+export interface QuittingClient {
+  readonly [PARTS]: Chain;
+  connect(): Promise<void>;
   disconnect(): void;
-  /** Commands that have not reached the link. */
-  gathered(): readonly Command[];
-  /** The links of leased connections. */
-  leased(): readonly Link[];
+  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
 }
 
 /** A time limit set by the user. */
@@ -57,29 +55,61 @@ export class TimeLimit {
   }
 }
 
-export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Promise<QuitReport> {
-  const left = leaver.leave().then(
+/** Sends QUIT after all other commands. The leased connections and those of replicas leave together with the client. */
+export function quit(client: QuittingClient, wantsBuffers: boolean): Promise<unknown> {
+  const { leases, replicas } = client[PARTS];
+  const left = leases?.leave();
+  const outcome = quitServer(client, wantsBuffers);
+  const others = [left, replicas?.leave()].filter((one) => one !== undefined);
+  return others.length === 0 ? outcome : Promise.all([outcome, ...others]).then(([reply]) => reply);
+}
+
+function quitServer(client: QuittingClient, wantsBuffers: boolean): Promise<unknown> {
+  const { [PARTS]: parts } = client;
+  const { link } = parts;
+  // If the connection was closed on purpose, the goal of QUIT is reached.
+  const isClosed = link.isClosing && link.offline.length === 0;
+  const isUsed = link.isWritable || link.isLeaving || link.offline.length > 0 || link.status === "monitoring";
+  if (isUsed && !isClosed) return client[EXECUTE](specOf("quit"), [], wantsBuffers);
+  if (!isClosed) {
+    if (link.status === "wait") client.connect().catch(() => {});
+    parts.letGo();
+    link.disconnect();
+  }
+  return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
+}
+
+export async function quitWithin(client: QuittingClient, { timeout }: QuitOptions): Promise<QuitReport> {
+  const { [PARTS]: parts } = client;
+  // The report includes commands that wait behind `bounds`.
+  parts.letGo();
+  const left = quit(client, false).then(
     () => null,
     // QUIT was refused or given up: the client closes nevertheless.
     () => ({
-      ...countLeft(leaver),
-      isDrained: leaver.links().every(({ connection }) => connection === null),
+      ...countLeft(parts),
+      isDrained: linksOf(parts).every(({ connection }) => connection === null),
     }),
   );
   const limit = new TimeLimit(timeout);
-  const report = await Promise.race([left, limit.over.then(() => countLeft(leaver))]);
+  const report = await Promise.race([left, limit.over.then(() => countLeft(parts))]);
   limit.stop();
   if (report === null) return { isDrained: true, unanswered: 0, unsent: 0 };
-  const connections = leaver.links().map(({ connection }) => connection);
-  leaver.disconnect();
+  const connections = linksOf(parts).map(({ connection }) => connection);
+  client.disconnect();
   for (const connection of connections) connection?.destroy();
   return report;
 }
 
-function countLeft({ links, gathered, leased }: Leaver): QuitReport {
+/** The link of the server, followed by those of its replicas. */
+function linksOf({ link, replicas }: Chain): readonly Link[] {
+  return [link, ...(replicas?.links ?? [])];
+}
+
+function countLeft(parts: Chain): QuitReport {
   const open = new OpenCommands();
-  for (const link of links()) open.addLink(link);
-  open.addAll(gathered());
-  for (const one of leased()) open.addLink(one);
+  for (const link of linksOf(parts)) open.addLink(link);
+  open.addAll(parts.gatheredCommands);
+  for (const link of parts.leasedLinks) open.addLink(link);
   return { isDrained: false, unanswered: open.unanswered, unsent: open.unsent };
 }

@@ -3,12 +3,13 @@
  * commands. A lease ends with its client, at the latest.
  */
 
+import type { Command } from "../command/command";
 import type { Argument } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { ChainableCommander, ExecReply, Known, ReplyRows } from "../command/generated/signatures";
 import { SLOT_COUNT, slotOfKey } from "../command/slot";
 import { ConnectionClosedError, OptionError, ReplyError, WatchLostError } from "../errors";
-import { BlockingLease, type SharedConnection } from "../leases/blocking-lease";
+import { BlockingLease } from "../leases/blocking-lease";
 import { ConnectionPool } from "../leases/connection-pool";
 import { LeaseTimeoutError, TransactionConflictError } from "../leases/lease-errors";
 import { Quota } from "../leases/quota";
@@ -44,10 +45,8 @@ export interface TransactionOptions {
   attempts?: number | undefined;
 }
 
-export interface LeaseOwner extends SharedConnection {
+export interface LeaseOwner {
   makeConnection(): PooledConnection;
-  /** The client is closing or closed. */
-  isLeaving(): boolean;
 }
 
 const DEFAULT_MAX = 10;
@@ -75,7 +74,9 @@ export class Leases {
   private blocking: BlockingLease | null = null;
 
   constructor(
-    private readonly owner: LeaseOwner,
+    /** The link of the connection that all callers share. */
+    private readonly shared: Link,
+    owner: LeaseOwner,
     { max, waitMs, idleMs }: LeaseLimits = {},
   ) {
     this.max = max ?? DEFAULT_MAX;
@@ -86,7 +87,13 @@ export class Leases {
 
   /** The dispatcher for blocking commands. */
   forBlocking(next: Dispatcher, max: number): BlockingLease {
-    this.blocking = new BlockingLease(next, max, this.pool, this.owner);
+    const { shared } = this;
+    this.blocking = new BlockingLease(next, max, this.pool, {
+      currentDb: () => shared.session.selected.db,
+      // A transaction opened by hand continues on its connection; other commands are refused.
+      isBoundToShared: () =>
+        shared.isLeaving || shared.session.isDelicate || shared.session.isDbOpen || shared.mode !== "normal",
+    });
     return this.blocking;
   }
 
@@ -96,7 +103,7 @@ export class Leases {
   }
 
   take(onRefused: Lessor["onRefused"], { waitMs = this.waitMs, ownDb }: LendTerms): Promise<Loan> {
-    if (this.owner.isLeaving()) return Promise.reject(new ConnectionClosedError());
+    if (this.shared.isLeaving) return Promise.reject(new ConnectionClosedError());
     const onReleased: Lessor["onReleased"] = (loan, isClean) => {
       this.takeBack(loan, isClean);
       if (ownDb === undefined) this.quota.release();
@@ -129,21 +136,13 @@ export class Leases {
     await Promise.all(Array.from(this.loans, (loan) => loan.leave()));
   }
 
-  /** The client has ended: closes all connections, except leased ones that are leaving. */
-  end(refuse: (commands: Parameters<Dispatcher["dispatchBatch"]>[0]) => void): void {
-    this.close(refuse, ({ link }) => link.session.isQuitting);
-  }
-
-  /** Closes all connections with their commands. `refuse` receives the blocking commands that still wait. */
-  close(
-    refuse: (commands: Parameters<Dispatcher["dispatchBatch"]>[0]) => void,
-    isKept: (connection: PooledConnection) => boolean = () => false,
-  ): void {
+  /** Closes the connections with their commands, and returns the blocking commands that still wait. */
+  close(isKept: (connection: PooledConnection) => boolean = () => false): readonly Command[] {
     this.refuseWaiting();
     const waiting = this.blocking?.takeWaiting() ?? [];
     this.pool.closeIdle();
     for (const connection of this.pool.connections) if (!isKept(connection)) this.pool.close(connection);
-    refuse(waiting);
+    return waiting;
   }
 
   private refuseWaiting(): void {
@@ -154,7 +153,7 @@ export class Leases {
 
   private grant(request: Request): boolean {
     if (request.isOver) return false;
-    this.lend(request.loan, this.owner.currentDb());
+    this.lend(request.loan, this.shared.session.selected.db);
     request.settle(null);
     return true;
   }

@@ -135,7 +135,10 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
       else this.client.emit(status, argument);
     });
     this.supervisor?.onStatus?.(status);
-    if (status === "end") this.client[PARTS]?.leases?.end((commands) => this.settleWaiting(commands));
+    if (status === "end" && parts?.leases) {
+      // Leased connections that are leaving answer their commands first.
+      this.settleWaiting(parts.leases.close(({ link }) => link.session.isQuitting));
+    }
   }
 
   /** Ends commands that have not reached a link, or lets the cluster move them to other nodes. */

@@ -5,8 +5,6 @@
 
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
-import { specOf } from "../command/command-table";
-import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import type { CommandQueue } from "../connection/command-queue";
 import type { AbstractConnector } from "../link/connector";
@@ -29,7 +27,7 @@ import {
 import type { LimitContext } from "./command-limits";
 import { type FailoverReport, makeConnector } from "./connectors";
 import { emitLater, reportSilently } from "./events";
-import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
+import { type QuitOptions, type QuitReport, quit, quitWithin } from "./graceful-quit";
 import {
   type ConsumeHandlerOptions,
   type ConsumeOptions,
@@ -182,7 +180,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
-    this[PARTS] = new Chain(link, this.options, new RedisChainDeps(self, link), this);
+    this[PARTS] = new Chain(new RedisChainDeps(self, link), this);
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = link;
     this[SOURCE] = new RedisSource(self, tracer, link);
@@ -289,9 +287,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
    * their commands; the others reject with "Connection is closed.".
    */
   disconnect(reconnect = false): void {
-    if (!reconnect) this[PARTS].letGo();
-    this[LINK].disconnect(reconnect);
-    if (!reconnect) this[PARTS].leases?.close((commands) => this[EVENTS].settleWaiting(commands));
+    const { [PARTS]: parts, [LINK]: link } = this;
+    if (!reconnect) parts.letGo();
+    link.disconnect(reconnect);
+    if (!reconnect && parts.leases !== null) this[EVENTS].settleWaiting(parts.leases.close());
   }
 
   /** @deprecated Use `disconnect()`. */
@@ -312,22 +311,13 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     callback?: Callback<QuitReport>,
   ): Promise<"OK"> | Promise<QuitReport> {
     if (typeof options !== "object" || options === null) {
-      return asCallback(leaveAll(this, false) as Promise<"OK">, options);
+      return asCallback(quit(this, false) as Promise<"OK">, options);
     }
-    // The report includes commands that wait behind `bounds`.
-    this[PARTS].letGo();
-    const leaver = {
-      links: () => [this[LINK], ...(this[PARTS].replicas?.links ?? [])],
-      leave: () => leaveAll(this, false),
-      disconnect: () => this.disconnect(),
-      gathered: () => gatheredOf(this),
-      leased: () => leasedLinksOf(this),
-    };
-    return asCallback(quitWithin(leaver, options), callback);
+    return asCallback(quitWithin(this, options), callback);
   }
 
   override quitBuffer(callback?: Callback<Buffer>): Promise<Buffer> {
-    return asCallback(leaveAll(this, true) as Promise<Buffer>, callback);
+    return asCallback(quit(this, true) as Promise<Buffer>, callback);
   }
 
   /**
@@ -494,15 +484,9 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
 /** The known facts about the server and the connections to it. */
 export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
-  const { lease } = redis[PARTS];
-  const gathered = gatheredOf(redis);
+  const { lease, gatheredCommands: gathered } = redis[PARTS];
   const server = redis[TRACER].place();
   return readLink(redis[LINK], redis[EVENTS].counts, { gathered, lease, server, status: redis.status });
-}
-
-/** Commands that have not reached a link. */
-export function gatheredOf(redis: Redis<ReplyMappingMode>) {
-  return redis[PARTS].auto?.gathered ?? [];
 }
 
 /** The client as tracers see it. A class, because every client has one. */
@@ -583,10 +567,6 @@ class RedisChainDeps implements ChainDeps {
     return new PooledConnection(redis.options, makeConnector(redis, makeClient), redis[EVENTS]);
   }
 
-  isLeaving(): boolean {
-    return this.link.isLeaving;
-  }
-
   onEntry(top: Dispatcher): void {
     this.redis[CHAIN] = top;
   }
@@ -595,52 +575,9 @@ class RedisChainDeps implements ChainDeps {
     return this.redis[EVENTS];
   }
 
-  currentDb(): number {
-    return this.link.session.selected.db;
-  }
-
-  onGivenUp(): void {
-    this.link.session.loseMember();
-  }
-
   onGathered(ms: number): void {
     tellGathered(ms, this.redis[SOURCE]);
   }
-
-  /** A transaction opened by hand continues on its connection; other commands are refused. */
-  isBoundToShared(): boolean {
-    const { link } = this;
-    return link.isLeaving || link.session.isDelicate || link.session.isDbOpen || link.mode !== "normal";
-  }
-}
-
-/** The links of the leased connections of a client. */
-export function leasedLinksOf(redis: Redis<ReplyMappingMode>): readonly Link[] {
-  return redis[PARTS].leases?.links ?? [];
-}
-
-/** The leased connections and those of replicas leave together with the client. */
-function leaveAll(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
-  const { leases, replicas } = redis[PARTS];
-  const left = leases?.leave();
-  const outcome = leave(redis, wantsBuffers);
-  const others = [left, replicas?.leave()].filter((one) => one !== undefined);
-  return others.length === 0 ? outcome : Promise.all([outcome, ...others]).then(([reply]) => reply);
-}
-
-function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
-  const link = redis[LINK];
-  // The connection was closed on purpose, which is the goal of QUIT.
-  if (link.isClosing && link.offline.length === 0) {
-    return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
-  }
-  if (link.status === "monitoring") return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
-  if (link.isWritable || link.offline.length > 0) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
-  if (link.isLeaving) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
-  if (link.status === "wait") redis.connect().catch(() => {});
-  redis[PARTS].letGo();
-  link.disconnect();
-  return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
 }
 
 /** A client that is part of another client, which connects it and reports its errors. */

@@ -35,7 +35,8 @@ const OF_THE_CLIENT = [
 /** `then` would make the client a thenable, and `toJSON` would run whenever a client is logged. */
 const OF_THE_LANGUAGE = ["then", "toJSON"];
 
-const OF_EVENTS = ["domain", ...namesOf(new EventEmitter()), ...namesOf(EventEmitter.prototype)];
+/** The members of every event emitter. */
+export const OF_EVENTS = ["domain", ...namesOf(new EventEmitter()), ...namesOf(EventEmitter.prototype)];
 
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   ...OF_THE_CLIENT,

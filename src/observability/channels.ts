@@ -44,119 +44,25 @@ export interface ConnectTraceContext extends ServerContext, OutcomeContext {
   connectionEpoch: number;
 }
 
-type Channel<Context extends object> = TracingChannel<unknown, Context>;
-
-const commandChannel: Channel<CommandTraceContext> = tracingChannel("ioredis:command");
-const batchChannel: Channel<BatchOperationContext> = tracingChannel("ioredis:batch");
-const connectChannel: Channel<ConnectTraceContext> = tracingChannel("ioredis:connect");
-
-/** Whether commands have a subscriber. */
-export function isCommandTraced(): boolean {
-  return isHeard(commandChannel);
-}
-
-export function isBatchTraced(): boolean {
-  return isHeard(batchChannel);
-}
-
-export function isConnectTraced(): boolean {
-  return isHeard(connectChannel);
-}
-
-/** A published operation. Its outcome must be reported before the caller receives it. */
-class Trace<Context extends OutcomeContext = OutcomeContext> {
-  constructor(
-    private readonly channel: Channel<Context>,
-    readonly context: Context,
-  ) {}
-
-  /** Runs the synchronous part of the operation; must be called first. */
-  around(work: () => void): this {
-    // `runStores` instead of `publish`, so that the work runs in the stores that tracers bound to the channel.
-    this.channel.start.runStores(this.context, work);
-    this.channel.end.publish(this.context);
-    return this;
-  }
-
-  onFulfilled(value: unknown): void {
-    this.context.result = value;
-    this.settle();
-  }
-
-  onFailed(error: Error): void {
-    this.context.error = error;
-    this.channel.error.publish(this.context);
-    this.settle();
-  }
-
-  private settle(): void {
-    this.channel.asyncStart.publish(this.context);
-    this.channel.asyncEnd.publish(this.context);
-  }
-}
-
-/** The target of a command in its trace. */
-export interface CommandOrigin extends ServerContext {
-  database: number;
-}
-
-/** The trace of a command that is being written. */
-export function traceCommand(
-  name: string,
-  args: readonly unknown[],
-  origin: CommandOrigin,
-): Trace<CommandTraceContext> {
-  return new Trace(commandChannel, {
-    command: maskName(name, args),
-    args: redactArguments(name, args),
-    database: origin.database,
-    serverAddress: origin.serverAddress,
-    serverPort: origin.serverPort,
-  });
-}
-
-/** The trace of a transaction. */
-export function traceBatch(batchSize: number, origin: CommandOrigin): Trace<BatchOperationContext> {
-  return new Trace(batchChannel, {
-    batchMode: "MULTI",
-    batchSize,
-    database: origin.database,
-    serverAddress: origin.serverAddress,
-    serverPort: origin.serverPort,
-  });
-}
-
-/** The trace of an attempt to connect. */
-export function traceConnect(connectionEpoch: number, server: ServerContext): Trace<ConnectTraceContext> {
-  return new Trace(connectChannel, {
-    serverAddress: server.serverAddress,
-    serverPort: server.serverPort,
-    connectionEpoch,
-  });
-}
-
-/** Whether any event of the operations has a subscriber. */
-function isHeard<Context extends object>(channel: Channel<Context>): boolean {
-  // Not `channel.hasSubscribers`, which is missing in earlier releases of Node 20.
-  return (
-    channel.start.hasSubscribers ||
-    channel.end.hasSubscribers ||
-    channel.asyncStart.hasSubscribers ||
-    channel.asyncEnd.hasSubscribers ||
-    channel.error.hasSubscribers
-  );
-}
-
-/** The client's own operations of one kind (`work-channels.ts`); each reports `start` and `end`, later `error` if it fails, `asyncStart` and `asyncEnd`. */
-export class WorkChannel<Context extends { error?: Error }> {
+/** The operations of one kind. Each publishes `start` and `end`, later `error` if it fails, `asyncStart` and `asyncEnd`. */
+export class WorkChannel<Context extends OutcomeContext> {
   private readonly channel: TracingChannel<unknown, Context>;
 
   constructor(name: string) {
     this.channel = tracingChannel(name);
   }
 
+  /** Whether any event has a subscriber. */
   get isHeard(): boolean {
-    return isHeard(this.channel);
+    const { start, end, asyncStart, asyncEnd, error } = this.channel;
+    // Not `channel.hasSubscribers`, which is missing in earlier releases of Node 20.
+    return (
+      start.hasSubscribers ||
+      end.hasSubscribers ||
+      asyncStart.hasSubscribers ||
+      asyncEnd.hasSubscribers ||
+      error.hasSubscribers
+    );
   }
 
   /** Begins an operation; its synchronous part runs in the stores that tracers have bound. */
@@ -174,6 +80,74 @@ export class WorkChannel<Context extends { error?: Error }> {
     this.channel.asyncStart.publish(context);
     this.channel.asyncEnd.publish(context);
   }
+}
+
+const commandChannel = new WorkChannel<CommandTraceContext>("ioredis:command");
+const batchChannel = new WorkChannel<BatchOperationContext>("ioredis:batch");
+const connectChannel = new WorkChannel<ConnectTraceContext>("ioredis:connect");
+
+/** Whether commands have a subscriber. */
+export function isCommandTraced(): boolean {
+  return commandChannel.isHeard;
+}
+
+export function isBatchTraced(): boolean {
+  return batchChannel.isHeard;
+}
+
+export function isConnectTraced(): boolean {
+  return connectChannel.isHeard;
+}
+
+/** A published operation. Its outcome must be reported before the caller receives it. */
+class Trace<Context extends OutcomeContext> {
+  constructor(
+    private readonly channel: WorkChannel<Context>,
+    readonly context: Context,
+  ) {}
+
+  /** Runs the synchronous part of the operation; must be called first. */
+  around(work: () => void): this {
+    this.channel.begin(this.context, work);
+    return this;
+  }
+
+  onFulfilled(value: unknown): void {
+    this.context.result = value;
+    this.channel.settle(this.context);
+  }
+
+  onFailed(error: Error): void {
+    this.channel.settle(this.context, error);
+  }
+}
+
+/** The target of a command in its trace. */
+export interface CommandOrigin extends ServerContext {
+  database: number;
+}
+
+/** The trace of a command that is being written. */
+export function traceCommand(
+  name: string,
+  args: readonly unknown[],
+  origin: CommandOrigin,
+): Trace<CommandTraceContext> {
+  return new Trace(commandChannel, {
+    command: maskName(name, args),
+    args: redactArguments(name, args),
+    ...origin,
+  });
+}
+
+/** The trace of a transaction. */
+export function traceBatch(batchSize: number, origin: CommandOrigin): Trace<BatchOperationContext> {
+  return new Trace(batchChannel, { batchMode: "MULTI", batchSize, ...origin });
+}
+
+/** The trace of an attempt to connect. */
+export function traceConnect(connectionEpoch: number, server: ServerContext): Trace<ConnectTraceContext> {
+  return new Trace(connectChannel, { ...server, connectionEpoch });
 }
 
 function nothing(): void {}

@@ -22,58 +22,42 @@ const SHOWN_ALL = words(
     "INCR LT LR LL LM MEMORY PE PF PI PS PT PU RPOP SC SD SI SM SO SR SS SU XACK XC XD XG XI XL XP XR XT " +
     "ZC ZD ZI ZL ZM ZP ZR ZS",
 );
-/** Shown in full by the lists above although they contain code, values or options of the caller. */
-const CARRIES_MORE = /^(?:eval|getex$|script$|function$|command$)/i;
+/** Commands of the list above whose later arguments contain code, values or options of the caller. */
+const SHOWN_FIRST_ALONE = /^(?:getex|script|function|command)$/i;
 
-/** The rule for the arguments of a command, by its name. */
-interface Visibility {
-  /** The number of visible arguments. */
-  readonly count: number;
-  /** The number depends on the arguments. */
-  readonly carriesMore: boolean;
-  readonly hasBody: boolean;
+/** The arguments of a command that may be shown: from `first` up to `end`. */
+interface Shown {
+  readonly first: number;
+  readonly end: number;
 }
 
-const visibilities = new Map<string, Visibility>();
+const shownByName = new Map<string, Shown>();
 
 /** The arguments of a command for a tracer: possible values are replaced by "?". */
 export function redactArguments(commandName: string, args: readonly unknown[]): string[] {
   if (carriesCredentials(commandName, args)) return args.map(() => HIDDEN);
-  const { count, carriesMore, hasBody } = visibilityOf(commandName);
-  const limit = carriesMore ? shownOf(commandName, args) : count;
-  const redacted: string[] = [];
-  for (let i = 0; i < args.length; i++) redacted.push(i < limit ? String(args[i]) : HIDDEN);
-  if (hasBody && redacted.length > 0) redacted[0] = HIDDEN;
-  return redacted;
+  const { first, end } = shownOf(commandName, args);
+  return args.map((argument, index) => (index >= first && index < end ? String(argument) : HIDDEN));
 }
 
-function visibilityOf(commandName: string): Visibility {
-  const known = visibilities.get(commandName);
-  if (known !== undefined) return known;
-  const visibility: Visibility = {
-    count: shownCount(commandName),
-    carriesMore: CARRIES_MORE.test(commandName),
-    hasBody: /^eval(?!sha)/i.test(commandName),
-  };
-  if (visibilities.size < MOST_NAMES) visibilities.set(commandName, visibility);
-  return visibility;
-}
-
-/** The number of visible arguments of a command, by its name alone. */
-function shownCount(commandName: string): number {
-  if (/^ECHO/i.test(commandName)) return 0;
-  if (SHOWN_FIRST.test(commandName)) return 1;
-  if (SHOWN_FIRST_TWO.test(commandName)) return 2;
-  return SHOWN_ALL.test(commandName) ? Number.POSITIVE_INFINITY : 0;
-}
-
-/** The same for commands in `CARRIES_MORE`. */
-function shownOf(commandName: string, args: readonly unknown[]): number {
+function shownOf(commandName: string, args: readonly unknown[]): Shown {
   if (/^eval/i.test(commandName)) {
     const keys = Number(args[1]);
-    return Number.isInteger(keys) && keys >= 0 ? 2 + keys : 0;
+    const first = /^evalsha/i.test(commandName) ? 0 : 1;
+    return { first, end: Number.isInteger(keys) && keys >= 0 ? 2 + keys : 0 };
   }
-  return 1;
+  const known = shownByName.get(commandName);
+  if (known !== undefined) return known;
+  const shown: Shown = { first: 0, end: endOf(commandName) };
+  if (shownByName.size < MOST_NAMES) shownByName.set(commandName, shown);
+  return shown;
+}
+
+function endOf(commandName: string): number {
+  if (/^ECHO/i.test(commandName)) return 0;
+  if (SHOWN_FIRST.test(commandName) || SHOWN_FIRST_ALONE.test(commandName)) return 1;
+  if (SHOWN_FIRST_TWO.test(commandName)) return 2;
+  return SHOWN_ALL.test(commandName) ? Number.POSITIVE_INFINITY : 0;
 }
 
 /** Attaches the command to an error of the server and masks credentials that its message repeats. */
@@ -98,12 +82,11 @@ export function attachCommand(
 
 /** A command for the stack of its error: its first arguments, with possible values replaced by "?". */
 function commandLine(name: string, args: readonly Argument[], masked: ErrorCommand): string {
-  const { count, carriesMore, hasBody } = visibilityOf(name);
-  const limit = carriesMore ? shownOf(name, args) : count;
+  const { first, end } = shownOf(name, args);
   const length = Math.min(args.length, MOST_IN_STACK);
   let line = masked.name;
   for (let i = 0; i < length; i++) {
-    line += i < limit && !(hasBody && i === 0) ? ` ${inOneLine(String(masked.args[i]))}` : ` ${HIDDEN}`;
+    line += ` ${i >= first && i < end ? inOneLine(String(masked.args[i])) : HIDDEN}`;
   }
   return args.length > length ? `${line} ...` : line;
 }

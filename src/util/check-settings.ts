@@ -12,13 +12,14 @@ export function checkSettings<Settings extends object>(
   call: string,
   given: Settings,
   checks: SettingChecks<Settings>,
+  noun = "option",
 ): void {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue;
     const check = checks[name as keyof Settings];
     if (check === undefined) {
       const known = Object.keys(checks).join(", ");
-      throw new OptionError(`Unknown option "${name}" of ${call}: expected one of ${known}`);
+      throw new OptionError(`Unknown ${noun} "${name}" of ${call}: expected one of ${known}`);
     }
     const expected = check(value);
     if (expected !== null)

@@ -9,8 +9,7 @@ import { type OwnWrites, WriteNotes } from "../../command/own-writes";
 import type { Admission, Bounds } from "../../link/admission";
 import { type CacheView, NO_CACHE } from "../cache-view";
 import type { CachedClient, Caching } from "../caching";
-import { makeAdmission } from "../chain";
-import type { CacheOptions } from "../options/common-options";
+import { makeAdmission, openCaching } from "../chain";
 
 export type { CacheView } from "../cache-view";
 
@@ -21,8 +20,7 @@ export class ClusterChain {
   admission: Admission | null = null;
 
   constructor(client: CachedClient) {
-    const { cache } = client.options;
-    this.caching = cache ? openCaching(client, cache) : null;
+    this.caching = openCaching(client, true);
   }
 
   /** The public form of the client's cache. */
@@ -39,9 +37,4 @@ export class ClusterChain {
     this.caching.cache.next = next;
     return this.caching.cache;
   }
-}
-
-function openCaching(client: CachedClient, cache: true | CacheOptions): Caching {
-  const parts = require("../caching") as typeof import("../caching");
-  return parts.openClusterCaching(client, cache);
 }

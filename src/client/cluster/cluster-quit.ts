@@ -6,8 +6,8 @@
 
 import { OpenCommands } from "../../link/open-commands";
 import { sleep } from "../../util/scheduling";
+import { PARTS } from "../chain";
 import { type QuitOptions, type QuitReport, TimeLimit } from "../graceful-quit";
-import { leasedLinksOf } from "../redis";
 import type { ClusterWiring } from "./cluster-wiring";
 import { NodeView } from "./node-views";
 
@@ -45,7 +45,7 @@ function countLeft({ pool, retries, lifecycle }: ClusterWiring): OpenCommands {
   for (const client of pool.allClients()) {
     open.addLink(client.link);
     open.addAll(client.gathered);
-    if (client instanceof NodeView) for (const link of leasedLinksOf(client.redis)) open.addLink(link);
+    if (client instanceof NodeView) for (const link of client.redis[PARTS].leasedLinks) open.addLink(link);
   }
   return open;
 }

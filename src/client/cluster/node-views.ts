@@ -21,7 +21,7 @@ import { PARTS } from "../chain";
 import { CHAIN, ClientBase, PASS_BATCH, passAlone } from "../client-base";
 import type { ClusterOptions } from "../options/cluster-options";
 import { NODE_WATCHDOG, type RedisOptions } from "../options/redis-options";
-import { EVENTS, gatheredOf, LINK, makeOwned, type Redis } from "../redis";
+import { EVENTS, LINK, makeOwned, type Redis } from "../redis";
 import type { LinkSupervisor } from "../redis-events";
 
 const debug = debugLog("subscriber");
@@ -41,7 +41,7 @@ export class NodeView implements NodeClient {
   }
 
   get gathered(): readonly Command[] {
-    return gatheredOf(this.redis);
+    return this.redis[PARTS].gatheredCommands;
   }
 
   get isIdle(): boolean {

@@ -11,7 +11,7 @@ type OptionRecord = Record<string, unknown>;
 /** The least values of numeric options; a limit may be `Infinity`. */
 const LEAST = { readYourWrites: 0, highWaterBytes: 1, maxLossesPerCommand: 1, blockingConnections: 0 };
 /** Numeric options that would have no effect as text. */
-const NUMBERS = [
+export const NUMBERS: readonly string[] = [
   "blockingTimeout",
   "blockingTimeoutGrace",
   "commandTimeout",
@@ -22,7 +22,7 @@ const NUMBERS = [
   "socketTimeout",
 ];
 /** Options that are functions. `false` disables some of them. */
-const FUNCTIONS = [
+export const FUNCTIONS: readonly string[] = [
   "clusterNodeRetryStrategy",
   "clusterRetryStrategy",
   "credentials",

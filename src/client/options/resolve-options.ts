@@ -6,7 +6,7 @@
 import { OptionError } from "../../errors";
 import { hideSecrets } from "../../observability/redact";
 import { MASK } from "../../util/credentials";
-import { checkOwnOptions, NEEDS_RESP3 } from "./check-options";
+import { checkOwnOptions, FUNCTIONS, NEEDS_RESP3, NUMBERS } from "./check-options";
 import { completeOptions } from "./live-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { warnAboutRedisOptions } from "./mistyped-options";
@@ -15,16 +15,8 @@ import { defaultOptions, freshDefaults, type RedisOptions } from "./redis-option
 
 type OptionRecord = Record<string, unknown>;
 
-/** Types of options whose default does not show it. */
-const KINDS: Record<string, "number" | "boolean"> = {
-  commandTimeout: "number",
-  socketTimeout: "number",
-  blockingTimeout: "number",
-  sentinelCommandTimeout: "number",
-  tls: "boolean",
-  showFriendlyErrorStack: "boolean",
-  watchdog: "boolean",
-};
+/** Options that are switches, although their default does not show it. */
+const SWITCHES = ["tls", "showFriendlyErrorStack", "watchdog"];
 
 const BUNDLED_PROFILES = ["RedisCloudFixed", "RedisCloudFlexible"];
 
@@ -114,17 +106,17 @@ export function optionsOfAddress(text: string): OptionRecord {
 }
 
 function convertItem(name: string, value: string): unknown {
-  const kind = KINDS[name] ?? typeof (defaultOptions as OptionRecord)[name];
-  if (kind === "number" && name !== "db" && name !== "port") {
+  const usual = typeof (defaultOptions as OptionRecord)[name];
+  if (NUMBERS.includes(name) || (usual === "number" && name !== "db" && name !== "port")) {
     if (value === "null") return null;
     const number = Number(value);
     if (value.trim() !== "" && !Number.isNaN(number)) return number;
     throw new OptionError(`Invalid ${name} "${value}" in the URL: expected a number`);
   }
-  if (kind === "boolean") {
+  if (SWITCHES.includes(name) || usual === "boolean") {
     if (value === "true" || value === "1") return true;
     if (value === "false" || value === "0") return false;
     throw new OptionError(`Invalid ${name} "${value}" in the URL: expected true or false`);
   }
-  return value === "null" && (name === "retryStrategy" || name === "reconnectOnError") ? null : value;
+  return value === "null" && FUNCTIONS.includes(name) ? null : value;
 }

@@ -2,14 +2,7 @@
 
 import { EventEmitter } from "node:events";
 import { expect } from "chai";
-import {
-  type CachedClient,
-  type CachedLink,
-  type Caching,
-  type LinkTracker,
-  openCaching,
-  openClusterCaching,
-} from "../../../src/client/caching";
+import { type CachedClient, type CachedLink, Caching, type LinkTracker } from "../../../src/client/caching";
 import { SOURCE } from "../../../src/client/client-base";
 import type { CacheOptions } from "../../../src/client/options/common-options";
 import type { Command } from "../../../src/command/command";
@@ -119,9 +112,9 @@ describe("Caching", () => {
     client = new Client({ keyPrefix });
     listen();
     server = new Server();
-    const opened = openCaching(client as unknown as CachedClient, cache, server);
-    caching = opened.caching;
-    server.tracker = opened.tracker;
+    caching = new Caching(client as unknown as CachedClient, cache, false);
+    server.tracker = caching.track(server);
+    caching.cache.next = server.tracker.tracking;
     client.top = caching.cache;
   }
 
@@ -377,7 +370,7 @@ describe("Caching", () => {
     beforeEach(() => {
       client = new Client({});
       listen();
-      caching = openClusterCaching(client as unknown as CachedClient, { mode: "all" });
+      caching = new Caching(client as unknown as CachedClient, { mode: "all" }, true);
       [server, other] = [new Server(), new Server()];
       for (const one of [server, other]) {
         one.tracker = caching.track(one);
@@ -429,7 +422,7 @@ describe("Caching", () => {
     });
 
     it("believes for less time that a key is missing, as no server tells when its slot moves", async () => {
-      caching = openClusterCaching(client as unknown as CachedClient, { mode: "all", maxStale: 10 });
+      caching = new Caching(client as unknown as CachedClient, { mode: "all", maxStale: 10 }, true);
       server.tracker = caching.track(server);
       server.connect();
       server.answer("OK");

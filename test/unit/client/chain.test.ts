@@ -1,7 +1,8 @@
 /** The chain of dispatchers that options ask for: what stands where, what is gathered, and what changes while it lives. */
 
 import { expect } from "chai";
-import { Chain, type ChainOptions } from "../../../src/client/chain";
+import { Chain } from "../../../src/client/chain";
+import type { RedisOptions } from "../../../src/client/options/redis-options";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
@@ -15,7 +16,16 @@ class Bottom implements Dispatcher {
   readonly direct = null;
   readonly connectionFor = () => null;
   readonly unanswered = () => [];
-  readonly session = { loseMember: () => void this.got.push("a member is lost") };
+  readonly isLeaving = false;
+  readonly mode = "normal";
+  readonly session = {
+    selected: { db: 0 },
+    isDelicate: false,
+    isDbOpen: false,
+    loseMember: () => void this.lost++,
+  };
+  /** Members of transactions that were given up. */
+  lost = 0;
 
   dispatch({ args, spec }: Command): void {
     this.got.push([spec.name, ...args].join(" "));
@@ -32,15 +42,11 @@ describe("Chain", () => {
   let bottom: Bottom;
   let made: Command[];
   let chain: Chain;
-  let givenUp: number;
-  let isBound: boolean;
   let entry: Dispatcher | null;
 
   beforeEach(() => {
     bottom = new Bottom();
     made = [];
-    givenUp = 0;
-    isBound = false;
     entry = null;
   });
 
@@ -48,20 +54,19 @@ describe("Chain", () => {
     for (const one of made) one.fail(new Error("the test is over"));
   });
 
-  function make(options: ChainOptions & { cache?: boolean }): Chain {
-    const lines = {
-      onGivenUp: () => void givenUp++,
+  function make(options: RedisOptions): Chain {
+    const deps = {
+      link: bottom,
+      options,
       onGathered() {},
       makeConnection: () => {
         throw new Error("no connection");
       },
       onEntry: (top: Dispatcher) => void (entry = top),
       mergerOwner: { movesOn: () => false, report() {} },
-      currentDb: () => 0,
-      isBoundToShared: () => isBound,
     };
     const client = { options, emit: () => true, silentEmit: () => true };
-    chain = new Chain(bottom as never, options, lines as never, client as never);
+    chain = new Chain(deps as never, client as never);
     return chain;
   }
 
@@ -177,14 +182,14 @@ describe("Chain", () => {
     await waitBehind();
     issue("get", "a").fail(new Error("given up"));
     chain.auto?.flush();
-    expect([givenUp, bottom.got]).to.deep.equal([1, ["get first"]]);
+    expect([bottom.lost, bottom.got]).to.deep.equal([1, ["get first"]]);
   });
 
   it("tells who waits when a command was refused for the bounds", () => {
     make({ bounds: { maxCommands: 1, policy: "reject" } });
     issue("get", "a");
     const refused = issue("get", "b");
-    expect([refused.isSettled, givenUp, bottom.got]).to.deep.equal([true, 1, ["get a"]]);
+    expect([refused.isSettled, bottom.lost, bottom.got]).to.deep.equal([true, 1, ["get a"]]);
   });
 
   it("lets go of what is bounded and gathered when the client closes", () => {

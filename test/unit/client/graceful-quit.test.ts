@@ -1,23 +1,33 @@
 /** Leaving within a time limit: the report, and that the client is closed whatever has happened. */
 
 import { expect } from "chai";
-import type { Leaver } from "../../../src/client/graceful-quit";
+import type { QuittingClient } from "../../../src/client/graceful-quit";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { IGNORED } from "../../../src/command/promise-completion";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
-type QuitModule = typeof import("../../../src/client/graceful-quit");
+type QuitModules = typeof import("../../../src/client/graceful-quit") &
+  Pick<typeof import("../../../src/client/chain"), "PARTS"> &
+  Pick<typeof import("../../../src/command/commander"), "EXECUTE">;
 
 describe("quitWithin", () => {
-  let home: InVirtualTime<QuitModule>;
+  let home: InVirtualTime<QuitModules>;
   let done: string[];
   let answer: () => void;
   let refuse: (error: Error) => void;
   let left: Command[];
 
   before(() => {
-    home = inVirtualTime(() => require("../../../src/client/graceful-quit") as QuitModule);
+    home = inVirtualTime(
+      () =>
+        Object.assign(
+          {},
+          require("../../../src/client/graceful-quit"),
+          require("../../../src/client/chain"),
+          require("../../../src/command/commander"),
+        ) as QuitModules,
+    );
   });
 
   beforeEach(() => {
@@ -37,17 +47,28 @@ describe("quitWithin", () => {
   }
 
   /** A client with a written command, one that waits for a connection, and one that is gathered. */
-  function leaver(isConnected = true): Leaver {
+  function client(isConnected = true): QuittingClient {
     const [sent, waiting, gathered] = [
       command(CommandState.Sent),
       command(CommandState.Queued),
       command(CommandState.Queued),
     ];
     const connection = { queue: { pending: () => [sent] }, destroy: () => done.push("destroy") };
-    const link = { connection: isConnected ? connection : null, offline: { pending: () => [waiting] } };
+    const link = {
+      isWritable: true,
+      connection: isConnected ? connection : null,
+      offline: { length: 1, pending: () => [waiting] },
+    };
     return {
-      links: () => [link],
-      leave: () =>
+      [home.modules.PARTS]: {
+        link,
+        leases: null,
+        replicas: null,
+        gatheredCommands: [gathered],
+        leasedLinks: [],
+        letGo() {},
+      },
+      [home.modules.EXECUTE]: () =>
         new Promise<void>((resolve, reject) => {
           answer = resolve;
           refuse = reject;
@@ -56,14 +77,12 @@ describe("quitWithin", () => {
         done.push("disconnect");
         link.connection = null;
       },
-      gathered: () => [gathered],
-      leased: () => [],
-    } as unknown as Leaver;
+    } as unknown as QuittingClient;
   }
 
   it("says that all was answered, and lets the server close the connection", () =>
     home.live(async () => {
-      const report = home.modules.quitWithin(leaver(), { timeout: 100 });
+      const report = home.modules.quitWithin(client(), { timeout: 100 });
       answer();
       expect(await report).to.deep.equal({ isDrained: true, unanswered: 0, unsent: 0 });
       expect([done, home.time.pending], "nothing is left to end, and no timer").to.deep.equal([[], 0]);
@@ -72,7 +91,7 @@ describe("quitWithin", () => {
   it("closes when the time is up, and says what was left", () =>
     home.live(async () => {
       let report: unknown;
-      void home.modules.quitWithin(leaver(), { timeout: 100 }).then((given) => {
+      void home.modules.quitWithin(client(), { timeout: 100 }).then((given) => {
         report = given;
       });
       await home.pass(99);
@@ -87,7 +106,7 @@ describe("quitWithin", () => {
     home.live(async () => {
       for (const isConnected of [true, false]) {
         done = [];
-        const report = home.modules.quitWithin(leaver(isConnected), { timeout: 100 });
+        const report = home.modules.quitWithin(client(isConnected), { timeout: 100 });
         refuse(new Error("NOPERM"));
         expect((await report).isDrained).to.equal(!isConnected);
         expect(done).to.deep.equal(isConnected ? ["disconnect", "destroy"] : ["disconnect"]);

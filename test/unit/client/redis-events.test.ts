@@ -57,7 +57,12 @@ describe("RedisEvents", () => {
     client[PARTS] = {
       auto: { hold: tell("hold") },
       tracker: { onStatus: (isReady: boolean) => tell("tracker")(isReady), onPush: tell("tracker heard") },
-      leases: { end: tell("lease closed") },
+      leases: {
+        close: () => {
+          tell("lease closed")();
+          return [];
+        },
+      },
     };
   }
 
@@ -107,7 +112,7 @@ describe("RedisEvents", () => {
 
     it("that is the end settles the blocking commands that still wait for a connection", async () => {
       const waiting = [get("a"), get("b")];
-      client[PARTS] = { leases: { end: (settle: (commands: Command[]) => void) => settle(waiting) } };
+      client[PARTS] = { leases: { close: () => waiting } };
       events.onStatus("end", undefined);
       expect(waiting.map((one) => endingOf(one).error?.message)).to.deep.equal([
         "Connection is closed.",
