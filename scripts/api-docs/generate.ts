@@ -30,14 +30,14 @@ const CLASSES: readonly ClassSection[] = [
     file: "client/redis",
     name: "Redis",
     about:
-      "One server, or the master or a replica that Sentinels name. It has all [commands](commands.md), the members of [all clients](#all-clients), and those of an `EventEmitter`. Arguments of the constructor: [options](options.md).",
+      "One server, or the master or a replica that Sentinels name. It has all [commands](commands.md), the members of [Redis and Cluster](#redis-and-cluster) and of [all clients](#all-clients), and those of an `EventEmitter`. Arguments of the constructor: [options](options.md).",
   },
   {
     title: "Cluster",
     file: "client/cluster/cluster",
     name: "Cluster",
     about:
-      "A cluster. It has all [commands](commands.md), the members of [all clients](#all-clients), and those of an `EventEmitter`. See [cluster.md](cluster.md).",
+      "A cluster. It has all [commands](commands.md), the members of [Redis and Cluster](#redis-and-cluster) and of [all clients](#all-clients), and those of an `EventEmitter`. See [cluster.md](cluster.md).",
   },
   {
     title: "Failover",
@@ -47,10 +47,17 @@ const CLASSES: readonly ClassSection[] = [
       "Several databases with the same data. It has all members of `Redis`. See [failover.md](failover.md).",
   },
   {
+    title: "Redis and Cluster",
+    file: "client/lending-client",
+    name: "LendingClient",
+    about: "The common members of `Redis` and `Cluster` that a leased connection does not have.",
+  },
+  {
     title: "All clients",
     file: "client/client-base",
     name: "ClientBase",
-    about: "The common members of `Redis` and `Cluster`, except the [commands](commands.md).",
+    about:
+      "The common members of `Redis`, `Cluster` and a leased connection, except the [commands](commands.md).",
   },
   {
     title: "Pipeline",

@@ -14,7 +14,7 @@ import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redac
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, type ChainDeps, PARTS } from "./chain";
-import { CHAIN, ClientBase, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
+import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
   flushesSoFar,
@@ -26,30 +26,17 @@ import {
 } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { type FailoverReport, makeConnector } from "./connectors";
-import { emitLater, reportSilently } from "./events";
+import { emitLater } from "./events";
 import { type QuitOptions, type QuitReport, quit, quitWithin } from "./graceful-quit";
 import {
-  type ConsumeHandlerOptions,
-  type ConsumeOptions,
-  consuming,
-  type ExecReply,
-  type Keys,
   type LeasedConnection,
   type LeaseOptions,
   type LendTerms,
   type Loan,
-  type Lock,
-  type LockOptions,
   leasing,
-  locking,
-  type MessageHandler,
   type PooledConnection,
-  type ReplyRows,
-  type StreamMessages,
-  type StreamValue,
-  type TransactionOptions,
-  type Unsent,
 } from "./late-features";
+import { LendingClient } from "./lending-client";
 import { observeOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
@@ -76,7 +63,7 @@ export interface Condition {
 }
 
 export type * from "./late-features";
-export { consuming, flushesSoFar, isPatched, leasing, locking, noteClient };
+export { flushesSoFar, isPatched, leasing, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options determine the type parameter of the client. */
@@ -130,7 +117,7 @@ export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
  * await jobs.set("state", "idle");
  * await jobs.quit();
  */
-export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClient<Mode> {
   /** @deprecated Always the native one. */
   static get Promise(): PromiseConstructor {
     console.warn(NO_OTHER_PROMISE);
@@ -357,55 +344,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return leasing().withConnection<Mode, Value>(this, work, options);
   }
 
-  /**
-   * Watches the keys, calls the function, and runs the transaction that it returns. Repeats all of this if a watched key has
-   * changed. Rejects with the code `TRANSACTION_CONFLICT` after the last attempt.
-   * @example
-   * await redis.transaction("visits", async (own) => own.multi().set("visits", Number(await own.get("visits")) + 1));
-   */
-  transaction<Rows extends ReplyRows>(
-    keys: Keys,
-    work: (own: LeasedConnection<Mode>) => Unsent<Mode, Rows> | Promise<Unsent<Mode, Rows>>,
-    options?: TransactionOptions,
-  ): Promise<ExecReply<Rows>> {
-    return leasing().transaction<Mode, Rows>(this, keys, work, options);
-  }
-
-  /**
-   * Waits until no other client holds the lock, and holds it until `release()` or the end of an `await using` block. Rejects
-   * with the code `LOCK_TIMEOUT`. See docs/locks.md for what a lock can promise.
-   * @example
-   * const lock = await redis.lock("order:7", { ttl: 5000 });
-   * await lock.release(); // true
-   */
-  lock(key: string, options?: LockOptions): Promise<Lock> {
-    return locking().lock(this, key, options);
-  }
-
-  /**
-   * Reads messages of a consumer group. A `for await` loop acknowledges a message when it asks for the next one. A handler
-   * may process several at the same time. See docs/consumers.md.
-   * @example
-   * await redis.xadd("orders", "*", "item", "tea");
-   * for await (const message of redis.consume({ stream: "orders", group: "billing", consumer: "worker-1" })) {
-   *   message.fields; // { item: "tea" }
-   *   await message.ack();
-   *   break;
-   * }
-   */
-  consume<Buffers extends boolean = false>(
-    options: ConsumeOptions<Buffers>,
-  ): StreamMessages<StreamValue<Buffers>>;
-  consume<Buffers extends boolean = false>(
-    options: ConsumeHandlerOptions<Buffers>,
-    handler: MessageHandler<StreamValue<Buffers>>,
-  ): Promise<void>;
-  consume(options: ConsumeOptions, handler?: MessageHandler<never>): unknown {
-    return consuming().consume(this, options, handler);
-  }
-
   /** One server ignores the slot. */
-  [LEND](_slot: () => number, terms: LendTerms): Promise<Loan> {
+  override [LEND](_slot: () => number, terms: LendTerms): Promise<Loan> {
     return this[PARTS].openLeases().take(() => {}, terms);
   }
 
@@ -456,16 +396,6 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       cache: readCache(caching),
       replicas: replicaStats,
     });
-  }
-
-  /** Emits an event that has listeners; an `error` without a listener is printed, never thrown. */
-  silentEmit(event: string, ...args: unknown[]): boolean {
-    return reportSilently(this, event, args);
-  }
-
-  /** Closes the client at the end of the block of `await using redis = new Redis()`. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
 
   [IS_SUBSCRIBED](...name: Parameters<Link["subscriptions"]["has"]>): boolean {

@@ -11,6 +11,8 @@ import { type QuitOptions, type QuitReport, TimeLimit } from "../graceful-quit";
 import type { ClusterWiring } from "./cluster-wiring";
 import { NodeView } from "./node-views";
 
+export type { QuitOptions, QuitReport };
+
 const LOOK_AGAIN_MS = 5;
 
 export async function quitClusterWithin(

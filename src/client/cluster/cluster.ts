@@ -16,8 +16,8 @@ import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
 import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LEND, LIMITS, SOURCE, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
-import { emitLater, emitMessage, reportSilently } from "../events";
-import type { QuitOptions, QuitReport } from "../graceful-quit";
+import { emitLater, emitMessage } from "../events";
+import { LendingClient } from "../lending-client";
 import { gatheredOf } from "../options/auto-pipelining";
 import {
   type ClusterNode,
@@ -29,30 +29,16 @@ import {
 } from "../options/cluster-options";
 import { observeOptions } from "../options/live-options";
 import {
-  type ConsumeHandlerOptions,
-  type ConsumeOptions,
-  consuming,
-  type ExecReply,
   flushesSoFar,
   isPatched,
-  type Keys,
   type LeasedConnection,
   type LeaseOptions,
   type LendTerms,
   type Loan,
-  type Lock,
-  type LockOptions,
   leasing,
   linkStatsOf,
-  locking,
-  type MessageHandler,
   noteClient,
   Redis,
-  type ReplyRows,
-  type StreamMessages,
-  type StreamValue,
-  type TransactionOptions,
-  type Unsent,
 } from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
 import {
@@ -82,7 +68,7 @@ import {
 } from "../whole-cluster/whole-cluster";
 import { type CacheView, ClusterChain } from "./cluster-chain";
 import { lend } from "./cluster-lending";
-import { quitClusterWithin } from "./cluster-quit";
+import { type QuitOptions, type QuitReport, quitClusterWithin } from "./cluster-quit";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
@@ -118,7 +104,7 @@ export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
   once(event: string | symbol, listener: AnyListener): this;
 }
 
-export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingClient<Mode> {
   /** Distinguishes a `Cluster` from a `Redis`. */
   readonly isCluster: boolean = true;
   /** All options, defaults included. The object passed to the constructor is not changed. */
@@ -285,38 +271,12 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return leasing().withConnection<Mode, Value>(this, work, options);
   }
 
-  /** Like `transaction()` of `Redis`. All keys must be in one slot. */
-  transaction<Rows extends ReplyRows>(
-    keys: Keys,
-    work: (own: LeasedConnection<Mode>) => Unsent<Mode, Rows> | Promise<Unsent<Mode, Rows>>,
-    options?: TransactionOptions,
-  ): Promise<ExecReply<Rows>> {
-    return leasing().transaction<Mode, Rows>(this, keys, work, options);
-  }
-
-  /** Like `lock()` of `Redis`. */
-  lock(key: string, options?: LockOptions): Promise<Lock> {
-    return locking().lock(this, key, options);
-  }
-
-  /** Like `consume()` of `Redis`. Streams may be in any slot; those of one slot share a connection. */
-  consume<Buffers extends boolean = false>(
-    options: ConsumeOptions<Buffers>,
-  ): StreamMessages<StreamValue<Buffers>>;
-  consume<Buffers extends boolean = false>(
-    options: ConsumeHandlerOptions<Buffers>,
-    handler: MessageHandler<StreamValue<Buffers>>,
-  ): Promise<void>;
-  consume(options: ConsumeOptions, handler?: MessageHandler<never>): unknown {
-    return consuming().consume(this, options, handler);
-  }
-
   /** Like `keyspaceEvents()` of `Redis`, for the keys of all masters. */
   override keyspaceEvents(options?: KeyspaceEventsOptions): KeyspaceEvents {
     return openKeyspaceEvents(this, this[WIRING], this[UNTIL_READY], options);
   }
 
-  async [LEND](slot: () => number, terms: LendTerms): Promise<Loan> {
+  override async [LEND](slot: () => number, terms: LendTerms): Promise<Loan> {
     const wanted = slot();
     await this[UNTIL_READY]();
     return lend(this[WIRING], wanted, terms);
@@ -363,16 +323,6 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
         bytes: lifecycle.waitingBytes + retries.bytes,
       },
     });
-  }
-
-  /** Emits an event that has listeners; an `error` without a listener is printed, never thrown. */
-  silentEmit(event: string, ...args: unknown[]): boolean {
-    return reportSilently(this, event, args);
-  }
-
-  /** Closes the client at the end of the block of `await using cluster = new Cluster(...)`. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
 
   /** Waits for the slots, and fails, as a command would. */
