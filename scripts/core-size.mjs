@@ -17,6 +17,7 @@ const root = join(import.meta.dirname, "..", "src");
 /** Folders outside the core, with what is in them. */
 const OUTSIDE = {
   "command/generated": "generated",
+  "modules/generated": "generated",
   otel: "observers",
   "client/consumers": "features",
   "client/locks": "features",
@@ -25,6 +26,7 @@ const OUTSIDE = {
   failover: "features",
   leases: "features",
   maintenance: "features",
+  modules: "features",
   replicas: "features",
   streaming: "features",
 };

@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { formatCommandDocs } from "./command-docs";
 import { moduleNamesSource } from "./module-signatures";
+import { MODULE_DETAILS, MODULES } from "./modules";
 import { signaturesSource } from "./signatures";
 import { readSnapshots, repositoryRoot } from "./snapshot";
 import { buildTable, formatDetails, type TableRow } from "./table-rows";
@@ -35,6 +36,11 @@ const DETAIL_HEAD = `
 export const COMMAND_DETAILS: Readonly<Record<string, string>> = {
 `;
 
+const MODULE_KEYS_HEAD = `
+/** The keys of module commands: of a family (\`json.\`), and of its commands that differ. */
+export const MODULE_KEYS: Readonly<Record<string, string>> = {
+`;
+
 function rowList(name: string, comment: string, rows: readonly TableRow[]): string {
   const kinds = new Map<string, string[]>();
   for (const row of rows) {
@@ -49,7 +55,19 @@ function rowList(name: string, comment: string, rows: readonly TableRow[]): stri
 
 function detailList(rows: readonly TableRow[]): string {
   const lines = rows.map((row) => [row.name, formatDetails(row)] as const).filter(([, text]) => text !== "");
-  return `${DETAIL_HEAD}${lines.map(([name, text]) => `  "${name}": "${text}",\n`).join("")}};\n`;
+  return record(DETAIL_HEAD, [...lines, ...Object.entries(MODULE_DETAILS)]);
+}
+
+function moduleKeys(): string {
+  const lines = Object.entries(MODULES).flatMap(([family, { keys, otherKeys = {} }]) => [
+    [`${family}.`, keys] as const,
+    ...Object.entries(otherKeys).map(([member, own]) => [`${family}.${member}`, own] as const),
+  ]);
+  return record(MODULE_KEYS_HEAD, lines);
+}
+
+function record(head: string, lines: readonly (readonly [name: string, text: string])[]): string {
+  return `${head}${lines.map(([name, text]) => `  "${name}": "${text}",\n`).join("")}};\n`;
 }
 
 /** Everything that is generated, as it should be on disk. */
@@ -64,11 +82,12 @@ export function generateFiles(): GeneratedFile[] {
       "Commands that are known but are no part of the API; all but MONITOR are methods.",
       table.additional,
     ) +
-    detailList([...table.methods, ...table.additional]);
+    detailList([...table.methods, ...table.additional]) +
+    moduleKeys();
   return [
     { path: "src/command/generated/table.ts", content: tableSource },
     { path: "src/command/generated/signatures.ts", content: signaturesSource(snapshots) },
-    { path: "src/command/generated/modules.ts", content: moduleNamesSource() },
+    { path: "src/modules/generated/names.ts", content: moduleNamesSource() },
     { path: "testing/src/generated/command-rows.ts", content: testServerTable(snapshots) },
     { path: "docs/commands.md", content: formatCommandDocs(table) },
   ];

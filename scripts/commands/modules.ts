@@ -17,6 +17,10 @@ export interface ModuleCommand {
 export interface ModuleFamily {
   /** The name for titles. */
   readonly title: string;
+  /** The key positions of its commands, in the notation of src/command/key-positions.ts. */
+  readonly keys: string;
+  /** The key positions of the commands that differ. */
+  readonly otherKeys?: Readonly<Record<string, string>>;
   readonly commands: Readonly<Record<string, ModuleCommand>>;
 }
 
@@ -185,14 +189,39 @@ const DIGEST_COMMANDS = {
   trimmed_mean: of("key! low-cut-quantile# high-cut-quantile#", DOUBLE),
 } as const;
 
+const FIRST_KEY = "r0.0.1";
+const NO_KEY = "-";
+/** Names of search indexes are not keys, because every node answers for all of them. Suggestion dictionaries are keys. */
+const SUGGESTION_KEYS = { sugadd: FIRST_KEY, sugget: FIRST_KEY, sugdel: FIRST_KEY, suglen: FIRST_KEY };
+const SERIES_KEYS = {
+  madd: "r0.-1.3",
+  createrule: "r0.1.1",
+  deleterule: "r0.1.1",
+  // These commands select by labels.
+  mget: NO_KEY,
+  mrange: NO_KEY,
+  mrevrange: NO_KEY,
+  queryindex: NO_KEY,
+};
+/** destination numkeys source ... */
+const MERGE_KEYS = { merge: "d1.2.1" };
+
 /** By the part of the names before the dot. */
 export const MODULES: Readonly<Record<string, ModuleFamily>> = {
-  json: { title: "JSON", commands: JSON_COMMANDS },
-  ft: { title: "Search", commands: SEARCH_COMMANDS },
-  ts: { title: "TimeSeries", commands: SERIES_COMMANDS },
-  bf: { title: "Bloom", commands: BLOOM_COMMANDS },
-  cf: { title: "Cuckoo", commands: CUCKOO_COMMANDS },
-  cms: { title: "CountMin", commands: SKETCH_COMMANDS },
-  topk: { title: "TopK", commands: TOP_COMMANDS },
-  tdigest: { title: "TDigest", commands: DIGEST_COMMANDS },
+  json: {
+    title: "JSON",
+    keys: FIRST_KEY,
+    otherKeys: { debug: "s", mget: "r0.-2.1", mset: "r0.-1.3" },
+    commands: JSON_COMMANDS,
+  },
+  ft: { title: "Search", keys: NO_KEY, otherKeys: SUGGESTION_KEYS, commands: SEARCH_COMMANDS },
+  ts: { title: "TimeSeries", keys: FIRST_KEY, otherKeys: SERIES_KEYS, commands: SERIES_COMMANDS },
+  bf: { title: "Bloom", keys: FIRST_KEY, commands: BLOOM_COMMANDS },
+  cf: { title: "Cuckoo", keys: FIRST_KEY, commands: CUCKOO_COMMANDS },
+  cms: { title: "CountMin", keys: FIRST_KEY, otherKeys: MERGE_KEYS, commands: SKETCH_COMMANDS },
+  topk: { title: "TopK", keys: FIRST_KEY, commands: TOP_COMMANDS },
+  tdigest: { title: "TDigest", keys: FIRST_KEY, otherKeys: MERGE_KEYS, commands: DIGEST_COMMANDS },
 };
+
+/** The subcommands of module commands, as in the details of the command table. JSON.DEBUG HELP has no key. */
+export const MODULE_DETAILS: Readonly<Record<string, string>> = { "json.debug": ";memory 0 r1.1.1" };

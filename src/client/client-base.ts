@@ -37,9 +37,9 @@ import type {
   RedisValue,
   ReplyRows,
 } from "../command/generated/signatures";
-import { attachFamilies } from "../command/module-families";
 import { PromiseCompletion, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
+import { attachFamilies } from "../modules/families";
 import { type ClientSummary, SUMMARY, showClient, showInJson } from "../observability/redact";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
@@ -644,4 +644,5 @@ function makeMethod(
 
 attachCommands(ClientBase.prototype);
 attachFamilies(ClientBase.prototype);
+attachFamilies(Pipeline.prototype);
 showInJson(ClientBase.prototype);

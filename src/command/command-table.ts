@@ -10,9 +10,8 @@ import { MOST_NAMES } from "../util/bounds";
 import { BUILTIN_ARGUMENT_MAPPERS } from "./argument-mappers";
 import { hasBlockOption } from "./blocking";
 import { type ArgumentMapper, CommandFlag, type CommandSpec, type ReplyMapper } from "./command-spec";
-import { ADDITIONAL_ROWS, COMMAND_DETAILS, METHOD_ROWS } from "./generated/table";
+import { ADDITIONAL_ROWS, COMMAND_DETAILS, METHOD_ROWS, MODULE_KEYS } from "./generated/table";
 import { type KeyRule, lowerWord, NO_KEYS, parseKeyRule, UNKNOWN_KEYS } from "./key-positions";
-import { moduleKeyRule } from "./module-commands";
 import { observedTable } from "./observed-table";
 import { BUILTIN_REPLY_MAPPERS } from "./reply-mappers";
 
@@ -74,6 +73,7 @@ const DEFAULT_POLICY: FanOutPolicy = { request: "default", response: "default" }
 const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
 
 const detailTexts = new Map(Object.entries(COMMAND_DETAILS));
+const moduleKeys = new Map(Object.entries(MODULE_KEYS));
 const details = new Map<string, Details>();
 const keyRules = new Map<string, KeyRule>();
 /** Specs of the table's own names, in lower case: all of them, because they become methods immediately. */
@@ -188,6 +188,13 @@ export function fanOutPolicyFor(spec: CommandSpec, args: readonly Argument[]): F
 function subcommandOf(spec: CommandSpec, args: readonly Argument[]): Subcommand | undefined {
   const word = args[0];
   return word === undefined ? undefined : detailsOf(spec.lowerName).subcommands.get(lowerWord(word));
+}
+
+/** The rule of a module command; undefined if its family is unknown. */
+function moduleKeyRule(lowerName: string): KeyRule | undefined {
+  const family = lowerName.slice(0, lowerName.indexOf(".") + 1);
+  const text = moduleKeys.get(lowerName) ?? moduleKeys.get(family);
+  return text === undefined ? undefined : keyRule(lowerName, text);
 }
 
 /** Hundreds of commands share a handful of rules. */

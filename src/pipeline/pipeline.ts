@@ -27,7 +27,6 @@ import type {
   Known,
   ReplyRows,
 } from "../command/generated/signatures";
-import { attachFamilies } from "../command/module-families";
 import { Script, type ScriptDefinition } from "../command/script";
 import { PipelineUsedError } from "../errors";
 import { MOST_SHOWN } from "../util/bounds";
@@ -269,4 +268,3 @@ function warnOnce(): void {
 }
 
 attachCommands(Pipeline.prototype);
-attachFamilies(Pipeline.prototype);

@@ -44,6 +44,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   leases: FEATURE_LAYER,
   failover: FEATURE_LAYER,
   maintenance: FEATURE_LAYER,
+  modules: FEATURE_LAYER,
   client: 6,
   subpaths: 7,
   credentials: 8,
@@ -51,7 +52,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   testing: 8,
 };
 /** Features hold a `Dispatcher` and nothing above it. */
-const FEATURES = ["pipeline", "caching", "merging", "streaming", "leases"];
+const FEATURES = ["pipeline", "caching", "merging", "modules", "streaming", "leases"];
 const HIGHEST_LAYER_OF_FEATURES = 2;
 const TOP_LAYER = 7;
 

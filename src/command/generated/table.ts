@@ -108,4 +108,33 @@ export const COMMAND_DETAILS: Readonly<Record<string, string>> = {
   "xinfo": ";consumers 1 r1.1.1;groups 1 r1.1.1;stream 1 r1.1.1",
   "clusterscan": "special special",
   "commandlog": ";get 0 - all_nodes;len 0 - all_nodes agg_sum;reset 0 - all_nodes all_succeeded",
+  "json.debug": ";memory 0 r1.1.1",
+};
+
+/** The keys of module commands: of a family (`json.`), and of its commands that differ. */
+export const MODULE_KEYS: Readonly<Record<string, string>> = {
+  "json.": "r0.0.1",
+  "json.debug": "s",
+  "json.mget": "r0.-2.1",
+  "json.mset": "r0.-1.3",
+  "ft.": "-",
+  "ft.sugadd": "r0.0.1",
+  "ft.sugget": "r0.0.1",
+  "ft.sugdel": "r0.0.1",
+  "ft.suglen": "r0.0.1",
+  "ts.": "r0.0.1",
+  "ts.madd": "r0.-1.3",
+  "ts.createrule": "r0.1.1",
+  "ts.deleterule": "r0.1.1",
+  "ts.mget": "-",
+  "ts.mrange": "-",
+  "ts.mrevrange": "-",
+  "ts.queryindex": "-",
+  "bf.": "r0.0.1",
+  "cf.": "r0.0.1",
+  "cms.": "r0.0.1",
+  "cms.merge": "d1.2.1",
+  "topk.": "r0.0.1",
+  "tdigest.": "r0.0.1",
+  "tdigest.merge": "d1.2.1",
 };

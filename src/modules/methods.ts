@@ -6,12 +6,12 @@
  * reply that cannot be converted fails its own command. Loaded when a family is used for the first time.
  */
 
+import type { CommandSpec, ReplyMapper } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import { attachMethod, bothForms, type Commander, EXECUTE } from "../command/commander";
 import type { Reply } from "../protocol/resp-types";
 import { setOwn } from "../util/own-property";
-import type { CommandSpec, ReplyMapper } from "./command-spec";
-import { specOf } from "./command-table";
-import { attachMethod, bothForms, type Commander, EXECUTE } from "./commander";
-import { MODULE_COMMANDS } from "./generated/modules";
+import { MODULE_COMMANDS } from "./generated/names";
 
 const OWNER: unique symbol = Symbol("owner");
 

@@ -6,9 +6,9 @@ import { Command } from "../../../src/command/command";
 import type { CommandSpec, ReplyShape } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { type Commander, EXECUTE } from "../../../src/command/commander";
-import { MODULE_COMMANDS } from "../../../src/command/generated/modules";
-import { openFamily } from "../../../src/command/module-methods";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { MODULE_COMMANDS } from "../../../src/modules/generated/names";
+import { openFamily } from "../../../src/modules/methods";
 
 const RESP2: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 const LEGACY: ReplyShape = { protocol: 3, replyMapping: "legacy" };

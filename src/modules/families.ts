@@ -3,16 +3,17 @@
  * program may put a value of its own in the place of a family, because the API of ioredis has none of them.
  */
 
-import { attachOwn, type Commander } from "./commander";
+import { attachOwn, type Commander } from "../command/commander";
+import { MODULE_KEYS } from "../command/generated/table";
 
-const FAMILIES = ["json", "ft", "ts", "bf", "cf", "cms", "topk", "tdigest"];
+const FAMILIES = Object.keys(MODULE_KEYS).flatMap((name) => /^(\w+)\.$/.exec(name)?.[1] ?? []);
 
 export function attachFamilies(prototype: object): void {
   for (const name of FAMILIES) {
     Object.defineProperty(prototype, name, {
       configurable: true,
       get(this: Commander) {
-        const parts = require("./module-methods") as typeof import("./module-methods");
+        const parts = require("./methods") as typeof import("./methods");
         return parts.openFamily(this, name);
       },
       set(this: object, value: unknown) {
