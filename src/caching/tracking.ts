@@ -6,11 +6,10 @@
 
 import type { Completion } from "../command/command";
 import { Command, issuedBy, Origin } from "../command/command";
-import { CommandFlag, type CommandSpec } from "../command/command-spec";
+import { CommandFlag, type CommandSpec, withoutMappers } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
-import { NO_KEYS } from "../command/key-positions";
 import { ReplyError } from "../errors";
 import { clockMs } from "../util/scheduling";
 import { type Gate, TrackedConnection } from "./tracked-connection";
@@ -37,13 +36,8 @@ export interface TrackingSettings {
 
 /** Like the command in the table, but its reply has no effect on the client's state. */
 const CACHING: CommandSpec = {
-  name: "client",
-  lowerName: "client",
+  ...withoutMappers(specOf("client")),
   flags: CommandFlag.Known | CommandFlag.IgnoresReconnectOnError,
-  keys: NO_KEYS,
-  encodedName: Buffer.from("$6\r\nclient\r\n"),
-  replyMapper: null,
-  argumentMapper: null,
 };
 
 export class Tracking implements Dispatcher {

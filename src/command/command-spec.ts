@@ -96,6 +96,11 @@ export interface CommandSpec {
   argumentMapper: ArgumentMapper | null;
 }
 
+/** The same command without transformers. */
+export function withoutMappers({ name, lowerName, flags, keys, encodedName }: CommandSpec): CommandSpec {
+  return { name, lowerName, flags, keys, encodedName, replyMapper: null, argumentMapper: null };
+}
+
 /**
  * Encodes the name on first use: a program uses about a dozen commands, and starts faster without encoding all
  * of them.

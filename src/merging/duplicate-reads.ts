@@ -8,7 +8,7 @@ import type { Command } from "../command/command";
 import type { Argument } from "../command/command-spec";
 import { Effect, effectOf } from "../command/effects";
 import { keyPositions } from "../command/key-positions";
-import { isSame, policyOf } from "./command-list";
+import { isSame, policyOf } from "./runs";
 
 /** A read that others may join. */
 interface Leader {

@@ -10,7 +10,7 @@
  * HSET, SADD and ZADD are missing: their reply is one sum, which cannot be divided.
  */
 
-import { CommandFlag, type CommandSpec } from "../command/command-spec";
+import { CommandFlag, type CommandSpec, withoutMappers } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 
 export const ReplyKind = {
@@ -42,21 +42,12 @@ function form(
   several: string,
   shape: Pick<Form, "replies" | "least"> & { step?: number },
 ): Form {
-  const { flags, keys } = specOf(several);
-  const encodedName = Buffer.from(`$${several.length}\r\n${several}\r\n`);
+  const spec = withoutMappers(specOf(several));
   return {
-    spec: {
-      name: several,
-      lowerName: several,
-      flags,
-      keys,
-      encodedName,
-      replyMapper: null,
-      argumentMapper: null,
-    },
+    spec,
     single,
     isOneKey: several !== "mget" && several !== "mset",
-    isWrite: (flags & CommandFlag.Readonly) === 0,
+    isWrite: (spec.flags & CommandFlag.Readonly) === 0,
     step: 0,
     ...shape,
   };

@@ -6,7 +6,7 @@
 
 import { Command, CommandState, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import type { Argument, CommandSpec, ReplyShape } from "../command/command-spec";
+import { type Argument, type ReplyShape, withoutMappers } from "../command/command-spec";
 import { decodeBuffersDeep } from "../command/reply-mappers";
 import { ReplyError, UnexpectedReplyError } from "../errors";
 import { attachCommand } from "../observability/redact";
@@ -39,7 +39,8 @@ export class MergedRun implements Completion, SettleHook {
     this.members =
       duplicates === null ? leaders : leaders.flatMap((one) => [one, ...(duplicates.get(one) ?? [])]);
     this.live = leaders;
-    const spec = form?.spec ?? bare(first.spec);
+    // Each member applies its transformers itself.
+    const spec = form?.spec ?? withoutMappers(first.spec);
     this.command = new Command(spec, [], this.members.some(areBytes), this);
     this.command.slot = first.slot;
     this.joinBatch(first);
@@ -151,12 +152,6 @@ function misfitOf(form: Form | null, value: Reply, count: number): Error | null 
 
 function areBytes({ wantsBuffers }: Command): boolean {
   return wantsBuffers;
-}
-
-/** The same command without users' transformers, which every member applies itself. */
-function bare(spec: CommandSpec): CommandSpec {
-  const { name, lowerName, flags, keys, encodedName } = spec;
-  return { name, lowerName, flags, keys, encodedName, replyMapper: null, argumentMapper: null };
 }
 
 function elementsOf({ args }: Command): number {

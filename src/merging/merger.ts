@@ -10,17 +10,17 @@
 
 import { type Batch, BatchKind, type BatchMerging } from "../command/batch";
 import { batchOf, type Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
+import { isRead } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNROUTED } from "../command/slot";
 import { ReplyError } from "../errors";
 import { isCommandTraced } from "../observability/channels";
-import { CommandList, findRuns, type Run } from "./command-list";
 import { ConnectionKnowledge } from "./connection-knowledge";
 import { findDuplicateReads } from "./duplicate-reads";
 import { type Form, formsOf } from "./forms";
 import { type Duplicates, errorFor, MergedRun } from "./merged-run";
 import { isOvertaken } from "./overtaking";
+import { findRuns, type Run } from "./runs";
 
 /** The link below. */
 export interface MergedLink {
@@ -114,13 +114,11 @@ export class Merger implements Dispatcher {
     const found = coalesces ? findDuplicateReads(given, isFree) : null;
     const duplicates = found === null ? null : found.joined;
     const commands = found === null ? given : found.sent;
-    const rows = new CommandList(commands, isFree);
-    const runs = merged.length === 0 ? [] : findRuns(rows, formsOf(merged));
+    const runs = merged.length === 0 ? [] : findRuns(commands, formsOf(merged), isFree);
     if (runs.length === 0 && duplicates === null) return given;
     const planned: Command[] = [];
     const keep = (from: number, to: number): void => {
-      for (let row = from; row < to; row++) {
-        const command = commands[row] as Command;
+      for (const command of commands.slice(from, to)) {
         const isOne = duplicates?.has(command) !== true;
         planned.push(isOne ? command : this.merge(null, [command], duplicates));
       }
@@ -128,7 +126,7 @@ export class Merger implements Dispatcher {
     let done = 0;
     for (const run of runs) {
       const { form, from, to } = run;
-      if (this.mayMerge(run, rows, batch.isFollowed)) {
+      if (this.mayMerge(run, commands, batch.isFollowed)) {
         keep(done, from);
         planned.push(this.merge(form, commands.slice(from, to), duplicates));
       } else {
@@ -152,18 +150,18 @@ export class Merger implements Dispatcher {
     return command;
   }
 
-  /** @param isFollowed Later commands may be sent behind these rows before they are answered. */
-  private mayMerge({ form, from, to }: Run, rows: CommandList, isFollowed: boolean): boolean {
+  /** @param isFollowed Later commands may be sent behind these ones before they are answered. */
+  private mayMerge({ form, from, to }: Run, commands: readonly Command[], isFollowed: boolean): boolean {
     const { knowledge } = this;
     if (knowledge.rests(form)) return false;
     // The form has the same name as its members, so the server treats it alike.
     if (form.spec.name === form.single) return true;
     if (!knowledge.isProven(form)) return false;
-    if (form.isOneKey || rows.slotAt(from) === UNROUTED) return true;
+    if (form.isOneKey || commands[from]?.slot === UNROUTED) return true;
     // Keys of a moving slot may be on two nodes. After that refusal the members would be sent behind later
     // commands.
     if (isFollowed) return false;
-    return form.isWrite ? to === rows.length : isFollowedByReads(rows, to);
+    return form.isWrite ? to === commands.length : commands.slice(to).every(isRead);
   }
 }
 
@@ -173,11 +171,4 @@ function isMergeable({ batch, extra, isSettled }: Command, own: Batch): boolean 
   if (extra === null) return true;
   const { group, readFrom, script, tracked, trail } = extra;
   return tracked === null && script === null && group === null && trail === null && readFrom === null;
-}
-
-function isFollowedByReads(rows: CommandList, from: number): boolean {
-  for (let row = from; row < rows.length; row++) {
-    if ((rows.specAt(row).flags & CommandFlag.Readonly) === 0) return false;
-  }
-  return true;
 }

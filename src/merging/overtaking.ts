@@ -7,7 +7,7 @@ import type { Command } from "../command/command";
 import type { Argument } from "../command/command-spec";
 import { Effect, effectOf } from "../command/effects";
 import { keyPositions } from "../command/key-positions";
-import { isSame } from "./command-list";
+import { isSame } from "./runs";
 
 export function isOvertaken(member: Command, isWrite: boolean, behind: readonly Command[]): boolean {
   const keys = keysOf(member);

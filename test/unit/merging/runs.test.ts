@@ -5,8 +5,8 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { IGNORED } from "../../../src/command/promise-completion";
 import { UNROUTED } from "../../../src/command/slot";
-import { CommandList, findRuns, isSame, type Run } from "../../../src/merging/command-list";
 import { formsOf } from "../../../src/merging/forms";
+import { findRuns, isSame, type Run } from "../../../src/merging/runs";
 
 const FORMS = formsOf(["hget", "get", "set", "hmset", "rpush"]);
 const BYTES = 64 * 1024;
@@ -25,7 +25,7 @@ function commandsOf(rows: readonly Words[], slots: readonly number[] = []): Comm
 }
 
 function runsOf(rows: readonly Words[]): string[] {
-  return shown(findRuns(new CommandList(commandsOf(rows), () => true), FORMS));
+  return shown(findRuns(commandsOf(rows), FORMS, () => true));
 }
 
 describe("runs of rows", () => {
@@ -130,7 +130,7 @@ describe("runs of rows", () => {
     ];
     const commands = commandsOf(rows, [1, 1, 2, 2]);
     const find = (isFree: (command: Command) => boolean): string[] =>
-      shown(findRuns(new CommandList(commands, isFree), FORMS));
+      shown(findRuns(commands, FORMS, isFree));
     expect(find(() => true)).to.deep.equal(["get 0-2", "get 2-4"]);
     expect(find((command) => command !== commands[1])).to.deep.equal(["get 2-4"]);
   });
