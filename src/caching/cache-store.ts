@@ -6,14 +6,14 @@
  *   keys:  Map  key -> KeyNode -> CachedReply -> CachedReply      by command and arguments
  *   order: newest <-> ... <-> hand <-> ... <-> oldest
  *
- * On a cluster the nodes of each slot are a list too (`SlotLists`), so that a slot that has another
- * owner is dropped without looking at the others.
+ * On a cluster the nodes of each slot are in a set too, so that a slot that has another owner is
+ * dropped without looking at the others.
  *
  * A node that was dropped is never found again; who still holds it sees `isGone`.
  */
 
 import type { CommandSpec, ReplyMapper } from "../command/command-spec";
-import { SlotLists } from "./slot-lists";
+import { slotOfKey } from "../command/slot";
 import type { TrackedConnection } from "./tracked-connection";
 import { ELEMENT_BYTES, sizeOfText, type ValueKind } from "./values";
 
@@ -40,9 +40,6 @@ export class KeyNode {
   bySignature: Map<string, CachedReply> | null = null;
   /** Reads of the key that are in flight, and replies under other keys that depend on it. */
   uses = 0;
-  /** The adjacent nodes in the list of the same slot, on a cluster. */
-  nextOfSlot: KeyNode | null = null;
-  beforeOfSlot: KeyNode | null = null;
 
   constructor(readonly key: string) {}
 
@@ -124,15 +121,13 @@ export class CacheStore {
   private newest: CachedReply | null = null;
   private oldest: CachedReply | null = null;
   private hand: CachedReply | null = null;
-  /** On a cluster. */
-  private slots: SlotLists<KeyNode> | null = null;
+  /** The nodes by slot, on a cluster. */
+  private readonly slots = new Map<number, Set<KeyNode>>();
 
   constructor(
     private readonly maxBytes: number,
     private readonly isSharded = false,
-  ) {
-    if (isSharded) this.slots = new SlotLists();
-  }
+  ) {}
 
   /** Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. */
   find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
@@ -155,7 +150,7 @@ export class CacheStore {
     if (node === undefined) {
       node = new KeyNode(copyOfText(key));
       this.nodes.set(node.key, node);
-      this.slots?.add(node);
+      if (this.isSharded) this.addToSlot(node);
       this.bytes += sizeOfNode(node);
     }
     return node;
@@ -216,7 +211,7 @@ export class CacheStore {
   /** Drops every reply that depends on a key of the slot, and returns the keys that had replies. */
   dropSlot(slot: number): string[] {
     const keys: string[] = [];
-    for (let node = this.slots?.first(slot) ?? null; node !== null; node = this.slots?.first(slot) ?? null) {
+    for (const node of this.slots.get(slot) ?? []) {
       if (node.replies !== null) keys.push(node.key);
       this.drop(node.key);
     }
@@ -238,7 +233,7 @@ export class CacheStore {
   dropAll(): void {
     this.epoch++;
     this.nodes = new Map();
-    if (this.isSharded) this.slots = new SlotLists();
+    this.slots.clear();
     this.newest = null;
     this.oldest = null;
     this.hand = null;
@@ -259,9 +254,23 @@ export class CacheStore {
 
   private forget(node: KeyNode): void {
     this.nodes.delete(node.key);
-    this.slots?.delete(node);
+    if (this.isSharded) this.takeFromSlot(node);
     this.bytes -= sizeOfNode(node);
     node.isGone = true;
+  }
+
+  private addToSlot(node: KeyNode): void {
+    const slot = slotOfKey(node.key);
+    const nodes = this.slots.get(slot);
+    if (nodes === undefined) this.slots.set(slot, new Set([node]));
+    else nodes.add(node);
+  }
+
+  private takeFromSlot(node: KeyNode): void {
+    const slot = slotOfKey(node.key);
+    const nodes = this.slots.get(slot);
+    nodes?.delete(node);
+    if (nodes?.size === 0) this.slots.delete(slot);
   }
 
   private enlist(reply: CachedReply): void {

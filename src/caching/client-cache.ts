@@ -107,8 +107,6 @@ export class ClientCache implements Dispatcher, ReadListener {
   /** The open transaction, with the keys that it may change. */
   private open: Hold | null = null;
   private isWatching = false;
-  /** The cache must not answer: a transaction is open, or keys are watched. */
-  private isDelicate = false;
 
   constructor(
     private readonly settings: CacheSettings,
@@ -151,13 +149,9 @@ export class ClientCache implements Dispatcher, ReadListener {
     const key = args[0];
     const { prefix } = this;
     if (typeof key !== "string" || prefix === null) return null;
-    if (prefix === "") {
-      const reply = this.store.find(key, spec, args, wantsBuffers);
-      return reply !== null && this.isUsable(reply) ? this.hit(reply) : null;
-    }
     const reply = this.store.find(prefix + key, spec, args, wantsBuffers);
     // Stored arguments include the prefix, those of the caller do not.
-    if (reply === null || reply.others !== null) return null;
+    if (reply === null || (prefix !== "" && reply.others !== null)) return null;
     return this.isUsable(reply) ? this.hit(reply) : null;
   }
 
@@ -247,7 +241,6 @@ export class ClientCache implements Dispatcher, ReadListener {
   /** The only connection is lost, and all replies that arrived over it. */
   onLost(): void {
     this.isWatching = false;
-    this.isDelicate = this.open !== null;
     this.dropAll();
   }
 
@@ -304,6 +297,11 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  /** The cache must not answer. */
+  private get isDelicate(): boolean {
+    return this.open !== null || this.isWatching;
+  }
 
   /** Returns true if the command ends here: it is answered, or it waits for a reply in flight. */
   private takes(command: Command): boolean {
@@ -423,7 +421,6 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (this.open !== null) return;
     const hold = new Hold(this.holds);
     this.open = hold;
-    this.isDelicate = true;
     const onFailed = (): void => {
       if (this.open === hold) this.leaveTransaction();
     };
@@ -441,13 +438,11 @@ export class ClientCache implements Dispatcher, ReadListener {
   private leaveTransaction(): void {
     this.open?.release();
     this.open = null;
-    this.isDelicate = this.isWatching;
   }
 
   private noteGuard({ spec }: Command): void {
     if ((spec.flags & CommandFlag.Watch) !== 0) this.isWatching = true;
     else if ((spec.flags & UNGUARD) !== 0) this.isWatching = false;
-    this.isDelicate = this.isWatching || this.open !== null;
   }
 
   private dropAll(): void {

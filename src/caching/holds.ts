@@ -12,15 +12,8 @@ import type { Argument } from "../protocol/resp-types";
 import type { CacheStore } from "./cache-store";
 import { sentTextOf } from "./texts";
 
-/** A set of keys that can be held. Each key is released as often as it was taken. */
-interface Holder {
-  take(key: string): void;
-  release(key: string): void;
-  takeAll(): void;
-  releaseAll(): void;
-}
-
-export class Holds implements Holder {
+/** The held keys of one cache. Each key is released as often as it was taken. */
+export class Holds {
   private readonly keys = new Map<string, number>();
   private all = 0;
 
@@ -54,34 +47,17 @@ export class Holds implements Holder {
   }
 }
 
-/** The holds of several caches. */
-export class HoldsOfSeveral implements Holder {
-  constructor(private readonly all: readonly Holder[]) {}
-
-  take(key: string): void {
-    for (const one of this.all) one.take(key);
-  }
-
-  release(key: string): void {
-    for (const one of this.all) one.release(key);
-  }
-
-  takeAll(): void {
-    for (const one of this.all) one.takeAll();
-  }
-
-  releaseAll(): void {
-    for (const one of this.all) one.releaseAll();
-  }
-}
-
-/** The keys that one command, or one transaction, may change; released when it has ended. */
+/** The keys that one command, or one transaction, may change, in some caches; released when it has ended. */
 export class Hold implements SettleHook {
   private keys: string[] = [];
   private isOfAll = false;
   private isReleased = false;
 
-  constructor(private readonly holds: Holder) {}
+  private readonly caches: readonly Holds[];
+
+  constructor(...caches: readonly Holds[]) {
+    this.caches = caches;
+  }
 
   /** Takes the keys that the command may change, or all keys. */
   takeChanges(command: Command, effect: Effect): void {
@@ -93,20 +69,22 @@ export class Hold implements SettleHook {
 
   take(key: string): void {
     this.keys.push(key);
-    this.holds.take(key);
+    for (const holds of this.caches) holds.take(key);
   }
 
   takeAll(): void {
     if (this.isOfAll) return;
     this.isOfAll = true;
-    this.holds.takeAll();
+    for (const holds of this.caches) holds.takeAll();
   }
 
   release(): void {
     if (this.isReleased) return;
     this.isReleased = true;
-    for (const key of this.keys) this.holds.release(key);
-    if (this.isOfAll) this.holds.releaseAll();
+    for (const holds of this.caches) {
+      for (const key of this.keys) holds.release(key);
+      if (this.isOfAll) holds.releaseAll();
+    }
   }
 
   onFulfilled(): void {

@@ -10,7 +10,7 @@
 import type { Command } from "../command/command";
 import { Effect, effectOf } from "../command/effects";
 import { type CommandWriter, type WriteWatcher, writeWatch } from "../command/write-watch";
-import { Hold, type Holds, HoldsOfSeveral } from "./holds";
+import { Hold, type Holds } from "./holds";
 
 class SiblingCaches implements WriteWatcher {
   /**
@@ -85,7 +85,7 @@ function holdOf(caches: ReadonlyMap<CommandWriter, Holds>, writer: CommandWriter
   const own = caches.get(writer);
   const others = new Set(caches.values());
   if (own !== undefined) others.delete(own);
-  return new Hold(new HoldsOfSeveral([...others]));
+  return new Hold(...others);
 }
 
 /** The caches of this thread. */
