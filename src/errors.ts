@@ -76,9 +76,6 @@ export class SluiceError extends Error {
   declare command?: ErrorCommand;
   /** The probable cause of the error, and a remedy. */
   declare hint?: string;
-  static {
-    label(SluiceError, "SluiceError", "SluiceError");
-  }
 }
 
 /** The command that an error belongs to. The arguments of commands that can carry credentials are masked. */
@@ -102,9 +99,6 @@ export class ReplyError extends Error {
   declare hint?: string;
   /** For a discarded transaction: the errors of its commands that made the server discard it, in order. */
   declare previousErrors?: Error[];
-  static {
-    label(ReplyError, "ReplyError", "ReplyError");
-  }
 }
 
 /**
@@ -114,9 +108,6 @@ export class ReplyError extends Error {
  */
 export class ParserError extends SluiceError {
   override readonly code: ErrorCode = "PROTOCOL";
-  static {
-    label(ParserError, "ParserError", "ParserError");
-  }
 }
 
 /**
@@ -132,9 +123,6 @@ export class ReplyTooLongError extends SluiceError {
       `The reply contains a value of ${size}, which is longer than the longest string. Use the Buffer form of the command.`,
     );
   }
-  static {
-    label(ReplyTooLongError, "ReplyTooLongError", "ReplyTooLongError");
-  }
 }
 
 /**
@@ -147,9 +135,6 @@ export class UnexpectedReplyError extends SluiceError {
   override readonly code: ErrorCode = "UNEXPECTED_REPLY";
   constructor(kind: string) {
     super(`Command queue state error. If you can reproduce this, please report it. Last reply: ${kind}`);
-  }
-  static {
-    label(UnexpectedReplyError, "UnexpectedReplyError", "UnexpectedReplyError");
   }
 }
 
@@ -165,9 +150,6 @@ export class AbortError extends SluiceError {
   constructor(message = "Command aborted due to connection close", options?: ErrorOptions) {
     super(message, options);
   }
-  static {
-    label(AbortError, "AbortError", "AbortError");
-  }
 }
 
 /**
@@ -182,9 +164,6 @@ export class OutcomeUnknownError extends AbortError {
   /** Also true for the other classes with this code, which replace an error that programs look for. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof Error && (value as { code?: unknown }).code === "OUTCOME_UNKNOWN";
-  }
-  static {
-    label(OutcomeUnknownError, "OutcomeUnknownError", "AbortError");
   }
 }
 
@@ -202,9 +181,6 @@ export class SelectOnClusterError extends SluiceError {
       "SELECT is refused: all callers share the connections of a cluster client. Create a client for that database with the option redisOptions: { db }.",
     );
   }
-  static {
-    label(SelectOnClusterError, "SelectOnClusterError", "SelectOnClusterError");
-  }
 }
 
 /**
@@ -221,9 +197,6 @@ export class WatchLostError extends AbortError {
       `${why}, so the watched keys may have changed. EXEC was not sent. Start again with WATCH and read the keys again.`,
     );
   }
-  static {
-    label(WatchLostError, "WatchLostError", "AbortError");
-  }
 }
 
 /**
@@ -239,9 +212,6 @@ export class CommandLossError extends AbortError {
       `The connection was lost ${losses} times while "${name}" was the oldest command without a reply, so the client does not send it again. It may have run. See the option maxLossesPerCommand.`,
       options,
     );
-  }
-  static {
-    label(CommandLossError, "CommandLossError", "AbortError");
   }
 }
 
@@ -262,9 +232,6 @@ export class MaxRetriesPerRequestError extends AbortError {
       options,
     );
   }
-  static {
-    label(MaxRetriesPerRequestError, "MaxRetriesPerRequestError", "MaxRetriesPerRequestError");
-  }
 }
 
 /**
@@ -276,9 +243,6 @@ export class MaxRetriesPerRequestError extends AbortError {
  */
 export class MaxRetriesOutcomeUnknownError extends MaxRetriesPerRequestError {
   override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
-  static {
-    label(MaxRetriesOutcomeUnknownError, "MaxRetriesOutcomeUnknownError", "MaxRetriesPerRequestError");
-  }
 }
 
 const CLOSED = "Connection is closed.";
@@ -293,9 +257,6 @@ export class ConnectionClosedError extends SluiceError {
   override readonly code: ErrorCode = "CONNECTION_CLOSED";
   constructor(options?: ErrorOptions) {
     super(CLOSED, options);
-  }
-  static {
-    label(ConnectionClosedError, "ConnectionClosedError", "Error");
   }
 }
 
@@ -314,9 +275,6 @@ export class ClosedOutcomeUnknownError extends ConnectionClosedError {
     // Without stack frames: many commands fail at the same time and place.
     this.stack = `${this.name}: ${CLOSED} The command was written and its reply did not arrive: it may have run`;
   }
-  static {
-    label(ClosedOutcomeUnknownError, "ClosedOutcomeUnknownError", "OutcomeUnknownError");
-  }
 }
 
 /**
@@ -333,9 +291,6 @@ export class CacheUnavailableError extends SluiceError {
       cause === undefined ? undefined : { cause },
     );
   }
-  static {
-    label(CacheUnavailableError, "CacheUnavailableError", "CacheUnavailableError");
-  }
 }
 
 /**
@@ -348,9 +303,6 @@ export class AlreadyConnectingError extends SluiceError {
   override readonly code: ErrorCode = "ALREADY_CONNECTING";
   constructor() {
     super("Redis is already connecting/connected");
-  }
-  static {
-    label(AlreadyConnectingError, "AlreadyConnectingError", "Error");
   }
 }
 
@@ -365,9 +317,6 @@ export class OfflineQueueDisabledError extends SluiceError {
   constructor() {
     super("Stream isn't writeable and enableOfflineQueue options is false");
   }
-  static {
-    label(OfflineQueueDisabledError, "OfflineQueueDisabledError", "Error");
-  }
 }
 
 /**
@@ -380,9 +329,6 @@ export class SubscriberModeError extends SluiceError {
   override readonly code: ErrorCode = "SUBSCRIBER_MODE";
   constructor() {
     super("Connection in subscriber mode, only subscriber commands may be used");
-  }
-  static {
-    label(SubscriberModeError, "SubscriberModeError", "Error");
   }
 }
 
@@ -397,9 +343,6 @@ export class MonitorModeError extends SluiceError {
   constructor() {
     super("Connection is in monitoring mode, can't process commands.");
   }
-  static {
-    label(MonitorModeError, "MonitorModeError", "Error");
-  }
 }
 
 /**
@@ -412,9 +355,6 @@ export class PipelineUsedError extends SluiceError {
   override readonly code: ErrorCode = "PIPELINE_USED";
   constructor() {
     super("Pipeline cannot be used to send any commands when the `exec()` has been called on it.");
-  }
-  static {
-    label(PipelineUsedError, "PipelineUsedError", "Error");
   }
 }
 
@@ -469,9 +409,6 @@ export class CommandTimeoutError extends SluiceError {
   ) {
     super(isTelling ? `Command timed out ${whereItWas(details)}` : "Command timed out");
   }
-  static {
-    label(CommandTimeoutError, "CommandTimeoutError", "Error");
-  }
 }
 
 /**
@@ -488,9 +425,6 @@ export class CommandAbortedError extends AbortError {
   ) {
     super(`Command aborted by its signal ${whereItWas(details)}`, { cause: reason });
   }
-  static {
-    label(CommandAbortedError, "CommandAbortedError", "AbortError");
-  }
 }
 
 /**
@@ -503,9 +437,6 @@ export class SocketTimeoutError extends SluiceError {
   override readonly code: ErrorCode = "SOCKET_TIMEOUT";
   constructor(timeoutMs: number) {
     super(`Socket timeout. Expecting data, but didn't receive any in ${timeoutMs}ms.`);
-  }
-  static {
-    label(SocketTimeoutError, "SocketTimeoutError", "Error");
   }
 }
 
@@ -522,9 +453,6 @@ export class ConnectTimeoutError extends SluiceError {
   readonly syscall = "connect";
   constructor() {
     super("connect ETIMEDOUT");
-  }
-  static {
-    label(ConnectTimeoutError, "ConnectTimeoutError", "Error");
   }
 }
 
@@ -543,9 +471,6 @@ export class SentinelsUnreachableError extends SluiceError {
     const reason = lastError === undefined ? "" : ` Last error: ${lastError.message}`;
     super(`All sentinels are unreachable${outlook}${reason}`, { cause: lastError });
   }
-  static {
-    label(SentinelsUnreachableError, "SentinelsUnreachableError", "Error");
-  }
 }
 
 /**
@@ -558,9 +483,6 @@ export class ArgumentError extends SluiceError {
   override readonly code: ErrorCode = "INVALID_ARGUMENT";
   constructor(commandName: string, position: number, reason: string, options?: ErrorOptions) {
     super(`Argument ${position} of "${maskName(commandName, [])}" cannot be sent: ${reason}`, options);
-  }
-  static {
-    label(ArgumentError, "ArgumentError", "ArgumentError");
   }
 }
 
@@ -577,9 +499,6 @@ export class ReservedNameError extends SluiceError {
       `"${name}" cannot be the name of a script or a command, because the client uses it. Choose another name.`,
     );
   }
-  static {
-    label(ReservedNameError, "ReservedNameError", "ReservedNameError");
-  }
 }
 
 /**
@@ -594,9 +513,6 @@ export class UnansweredCommandError extends SluiceError {
     super(
       `"${maskName(commandName, [])}" cannot be sent on a shared connection, because the server does not answer it with one reply${advice}`,
     );
-  }
-  static {
-    label(UnansweredCommandError, "UnansweredCommandError", "UnansweredCommandError");
   }
 }
 
@@ -613,9 +529,6 @@ export class BulkAbortedError extends SluiceError {
       `The bulk was aborted after ${settled} commands had settled. Later commands may have run.`,
       options,
     );
-  }
-  static {
-    label(BulkAbortedError, "BulkAbortedError", "AbortError");
   }
 }
 
@@ -636,9 +549,6 @@ export class MessagesOverflowError extends SluiceError {
       `A reader of messages had ${maxBuffered} unread entries (option maxBuffered) when another message arrived. It has unsubscribed. Read faster, or raise maxBuffered.`,
     );
   }
-  static {
-    label(MessagesOverflowError, "MessagesOverflowError", "MessagesOverflowError");
-  }
 }
 
 /**
@@ -654,9 +564,6 @@ export class KeyspaceEventsOffError extends SluiceError {
       `The server ${server} does not send the keyspace notifications of keyspaceEvents(): its notify-keyspace-events is "${flags}". Set it to "${needed}" and the classes of events, for example with CONFIG SET notify-keyspace-events "${needed}A", on every server and in its configuration file.`,
     );
   }
-  static {
-    label(KeyspaceEventsOffError, "KeyspaceEventsOffError", "KeyspaceEventsOffError");
-  }
 }
 
 /**
@@ -671,9 +578,6 @@ export class BoundsExceededError extends SluiceError {
     super(
       `The limit of ${limit} waiting ${what} is reached, so the command was not sent. Send fewer commands at a time, raise the option "bounds", or set its policy to "wait".`,
     );
-  }
-  static {
-    label(BoundsExceededError, "BoundsExceededError", "BoundsExceededError");
   }
 }
 
@@ -702,9 +606,6 @@ export class DeadConnectionError extends SluiceError {
         : `it was idle for ${silence} ms and did not answer a PING within ${Math.round(pingMs)} ms`;
     super(`The connection to ${server} is dead: ${finding}. The client reconnects.`);
   }
-  static {
-    label(DeadConnectionError, "DeadConnectionError", "DeadConnectionError");
-  }
 }
 
 /**
@@ -724,9 +625,6 @@ export class ServerBusyError extends SluiceError {
       `${server} has not answered for ${Math.round(silentMs)} ms although it is reachable. ${why}. The client waits.`,
     );
   }
-  static {
-    label(ServerBusyError, "ServerBusyError", "ServerBusyError");
-  }
 }
 
 /**
@@ -737,9 +635,6 @@ export class ServerBusyError extends SluiceError {
  */
 export class OptionError extends SluiceError {
   override readonly code: ErrorCode = "INVALID_OPTION";
-  static {
-    label(OptionError, "OptionError", "Error");
-  }
 }
 
 /**
@@ -754,9 +649,6 @@ export class CredentialsError extends SluiceError {
     super(
       `The function of the option "credentials" must return { username, password }, or {} for the user "default". ${reason}.`,
     );
-  }
-  static {
-    label(CredentialsError, "CredentialsError", "CredentialsError");
   }
 }
 
@@ -773,9 +665,6 @@ export class MaintenanceRefusedError extends SluiceError {
       `${server} refused CLIENT MAINT_NOTIFICATIONS: "${cause.message}". Remove the option "maintenance", or allow the user this command. The client works without notices of maintenance.`,
       { cause },
     );
-  }
-  static {
-    label(MaintenanceRefusedError, "MaintenanceRefusedError", "MaintenanceRefusedError");
   }
 }
 
@@ -796,9 +685,6 @@ export class DatabaseLostError extends SluiceError {
       `${server} has not answered its probes for a second. The client continues with ${next}. Commands in flight follow the option "retryPolicy".`,
     );
   }
-  static {
-    label(DatabaseLostError, "DatabaseLostError", "DatabaseLostError");
-  }
 }
 
 /**
@@ -812,7 +698,51 @@ export class InvalidUrlError extends TypeError {
   constructor(readonly input: string) {
     super("Invalid URL: check the port, and percent-encode special characters of the password");
   }
-  static {
-    label(InvalidUrlError, "InvalidUrlError", "TypeError");
-  }
 }
+
+// The names that programs and logs show. The API fixes those that differ from the class.
+label({
+  AbortError,
+  ArgumentError,
+  BoundsExceededError,
+  CacheUnavailableError,
+  CredentialsError,
+  DatabaseLostError,
+  DeadConnectionError,
+  KeyspaceEventsOffError,
+  MaintenanceRefusedError,
+  MaxRetriesPerRequestError,
+  MessagesOverflowError,
+  ParserError,
+  ReplyError,
+  ReplyTooLongError,
+  ReservedNameError,
+  SelectOnClusterError,
+  ServerBusyError,
+  SluiceError,
+  UnansweredCommandError,
+  UnexpectedReplyError,
+});
+label(
+  { BulkAbortedError, CommandAbortedError, CommandLossError, OutcomeUnknownError, WatchLostError },
+  "AbortError",
+);
+label(
+  {
+    AlreadyConnectingError,
+    CommandTimeoutError,
+    ConnectTimeoutError,
+    ConnectionClosedError,
+    MonitorModeError,
+    OfflineQueueDisabledError,
+    OptionError,
+    PipelineUsedError,
+    SentinelsUnreachableError,
+    SocketTimeoutError,
+    SubscriberModeError,
+  },
+  "Error",
+);
+label({ MaxRetriesOutcomeUnknownError }, "MaxRetriesPerRequestError");
+label({ ClosedOutcomeUnknownError }, "OutcomeUnknownError");
+label({ InvalidUrlError }, "TypeError");

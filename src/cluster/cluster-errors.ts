@@ -23,9 +23,6 @@ export class ClusterAllFailedError extends SluiceError {
     const isClosed = lastNodeError instanceof ConnectionClosedError && lastNodeError.cause instanceof Error;
     super("Failed to refresh slots cache.", { cause: isClosed ? lastNodeError.cause : lastNodeError });
   }
-  static {
-    label(ClusterAllFailedError, "ClusterAllFailedError", "ClusterAllFailedError");
-  }
 }
 
 /**
@@ -36,9 +33,6 @@ export class ClusterAllFailedError extends SluiceError {
  */
 export class TopologyError extends SluiceError {
   override readonly code: ErrorCode = "TOPOLOGY";
-  static {
-    label(TopologyError, "TopologyError", "TopologyError");
-  }
 }
 
 /**
@@ -51,9 +45,6 @@ export class TopologyTimeoutError extends SluiceError {
   override readonly code: ErrorCode = "TOPOLOGY_TIMEOUT";
   constructor() {
     super("timeout");
-  }
-  static {
-    label(TopologyTimeoutError, "TopologyTimeoutError", "Error");
   }
 }
 
@@ -74,9 +65,6 @@ export class TooManyRedirectionsError extends SluiceError {
       cause: lastError,
     });
   }
-  static {
-    label(TooManyRedirectionsError, "TooManyRedirectionsError", "Error");
-  }
 }
 
 /**
@@ -88,9 +76,6 @@ export class TooManyRedirectionsError extends SluiceError {
  */
 export class RedirectionsOutcomeUnknownError extends TooManyRedirectionsError {
   override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
-  static {
-    label(RedirectionsOutcomeUnknownError, "RedirectionsOutcomeUnknownError", "Error");
-  }
 }
 
 /**
@@ -103,9 +88,6 @@ export class ClusterUnavailableError extends SluiceError {
   override readonly code: ErrorCode = "CLUSTER_UNAVAILABLE";
   constructor(options?: ErrorOptions) {
     super("None of startup nodes is available", options);
-  }
-  static {
-    label(ClusterUnavailableError, "ClusterUnavailableError", "Error");
   }
 }
 
@@ -120,9 +102,6 @@ export class ClusterNotReadyError extends SluiceError {
   constructor() {
     super("Cluster isn't ready and enableOfflineQueue options is false");
   }
-  static {
-    label(ClusterNotReadyError, "ClusterNotReadyError", "Error");
-  }
 }
 
 /**
@@ -136,9 +115,6 @@ export class ClusterEndedError extends AbortError {
   constructor(options?: ErrorOptions) {
     super("Cluster is ended.", options);
   }
-  static {
-    label(ClusterEndedError, "ClusterEndedError", "AbortError");
-  }
 }
 
 /**
@@ -150,9 +126,6 @@ export class ClusterEndedError extends AbortError {
  */
 export class ClusterEndedOutcomeUnknownError extends ClusterEndedError {
   override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
-  static {
-    label(ClusterEndedOutcomeUnknownError, "ClusterEndedOutcomeUnknownError", "AbortError");
-  }
 }
 
 /**
@@ -167,9 +140,6 @@ export class CrossSlotTransactionError extends SluiceError {
     super(
       `All keys of a transaction must be in one slot, but "${first}" and "${second}" are in different slots. Nothing was sent. Give the keys the same {hash tag}.`,
     );
-  }
-  static {
-    label(CrossSlotTransactionError, "CrossSlotTransactionError", "CrossSlotTransactionError");
   }
 }
 
@@ -186,9 +156,6 @@ export class OpenTransactionError extends SluiceError {
       "A cluster client sends a transaction as a whole. Queue it with multi() or pipeline().multi(), and send it with exec().",
     );
   }
-  static {
-    label(OpenTransactionError, "OpenTransactionError", "OpenTransactionError");
-  }
 }
 
 /**
@@ -199,9 +166,6 @@ export class OpenTransactionError extends SluiceError {
  */
 export class ConnectAbandonedError extends SluiceError {
   override readonly code: ErrorCode = "CONNECT_ABANDONED";
-  static {
-    label(ConnectAbandonedError, "ConnectAbandonedError", "RedisError");
-  }
 }
 
 /**
@@ -214,9 +178,6 @@ export class NoSubscriberError extends AbortError {
   override readonly code: ErrorCode = "NO_SUBSCRIBER";
   constructor(message = "No subscriber for the cluster", options?: ErrorOptions) {
     super(message, options);
-  }
-  static {
-    label(NoSubscriberError, "NoSubscriberError", "AbortError");
   }
 }
 
@@ -231,9 +192,6 @@ export class RefreshVoidError extends SluiceError {
   constructor() {
     super("Cluster is disconnected.");
   }
-  static {
-    label(RefreshVoidError, "RefreshVoidError", "Error");
-  }
 }
 
 /**
@@ -244,7 +202,26 @@ export class RefreshVoidError extends SluiceError {
  */
 export class AnswersDifferError extends SluiceError {
   override readonly code: ErrorCode = "ANSWERS_DIFFER";
-  static {
-    label(AnswersDifferError, "AnswersDifferError", "AnswersDifferError");
-  }
 }
+
+// The names that programs and logs show. The API fixes those that differ from the class.
+label({
+  AnswersDifferError,
+  ClusterAllFailedError,
+  CrossSlotTransactionError,
+  OpenTransactionError,
+  TopologyError,
+});
+label({ ClusterEndedError, ClusterEndedOutcomeUnknownError, NoSubscriberError }, "AbortError");
+label(
+  {
+    ClusterNotReadyError,
+    ClusterUnavailableError,
+    RedirectionsOutcomeUnknownError,
+    RefreshVoidError,
+    TooManyRedirectionsError,
+    TopologyTimeoutError,
+  },
+  "Error",
+);
+label({ ConnectAbandonedError }, "RedisError");

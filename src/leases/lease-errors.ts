@@ -18,9 +18,6 @@ export class LeaseReleasedError extends SluiceError {
       "The leased connection was released, so the command was not sent. Send it before release(), or use the client.",
     );
   }
-  static {
-    label(LeaseReleasedError, "LeaseReleasedError", "LeaseReleasedError");
-  }
 }
 
 /**
@@ -35,9 +32,6 @@ export class LeaseTimeoutError extends SluiceError {
     super(
       `All ${max} connections of the pool stayed leased for ${waitMs} ms. Release them sooner, or raise "max" or "waitMs" of the option "leases".`,
     );
-  }
-  static {
-    label(LeaseTimeoutError, "LeaseTimeoutError", "LeaseTimeoutError");
   }
 }
 
@@ -54,9 +48,6 @@ export class TransactionConflictError extends SluiceError {
       `A watched key changed during each of ${attempts} attempts, so the transaction did not run. Raise "attempts", or use a script.`,
     );
   }
-  static {
-    label(TransactionConflictError, "TransactionConflictError", "TransactionConflictError");
-  }
 }
 
 /**
@@ -70,9 +61,6 @@ export class LockLostError extends SluiceError {
   constructor() {
     super("The lock is lost: it expired, or another client took it. Stop the work that it protects.");
   }
-  static {
-    label(LockLostError, "LockLostError", "LockLostError");
-  }
 }
 
 /**
@@ -85,9 +73,6 @@ export class LockTimeoutError extends SluiceError {
   override readonly code: ErrorCode = "LOCK_TIMEOUT";
   constructor(waitMs: number) {
     super(`Another client held the lock for ${waitMs} ms. Repeat the call later, or raise "wait".`);
-  }
-  static {
-    label(LockTimeoutError, "LockTimeoutError", "LockTimeoutError");
   }
 }
 
@@ -103,9 +88,6 @@ export class LockAbortedError extends AbortError {
     super("The signal of lock() was aborted, so the lock is not held. Its reason is the cause.", {
       cause: reason,
     });
-  }
-  static {
-    label(LockAbortedError, "LockAbortedError", "AbortError");
   }
 }
 
@@ -124,9 +106,6 @@ export class ConsumerGroupMissingError extends SluiceError {
       { cause },
     );
   }
-  static {
-    label(ConsumerGroupMissingError, "ConsumerGroupMissingError", "ConsumerGroupMissingError");
-  }
 }
 
 /**
@@ -143,7 +122,16 @@ export class MessageTakenError extends SluiceError {
       'Another consumer has claimed the message, because it was not renewed within "claimIdleMs". Stop the work on it.',
     );
   }
-  static {
-    label(MessageTakenError, "MessageTakenError", "MessageTakenError");
-  }
 }
+
+// The names that programs and logs show. The API fixes those that differ from the class.
+label({
+  ConsumerGroupMissingError,
+  LeaseReleasedError,
+  LeaseTimeoutError,
+  LockLostError,
+  LockTimeoutError,
+  MessageTakenError,
+  TransactionConflictError,
+});
+label({ LockAbortedError }, "AbortError");
