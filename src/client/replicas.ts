@@ -2,10 +2,10 @@
 
 import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
-import { OwnWrites } from "../command/own-writes";
 import { OptionError } from "../errors";
 import type { LinkStatus } from "../link/link-state";
 import { withServerName } from "../link/socket-options";
+import { OwnWrites } from "../replicas/own-writes";
 import type { ReplicaAddress, ReplicaListener, ServerClient } from "../replicas/replica";
 import { ReplicaReads } from "../replicas/replica-reads";
 import { reachable } from "../util/address-map";

@@ -5,7 +5,6 @@
  */
 
 import type { Command } from "../command/command";
-import { OwnWrites } from "../command/own-writes";
 import { hasCursor, isReplicaRead } from "../command/replica-read";
 import { chooseReader, type ReaderPreference } from "../link/reader-choice";
 import type { ClusterNode, Shard } from "./cluster-node";
@@ -44,6 +43,12 @@ export class RoleReads implements OptionReads {
   }
 }
 
+/** The writes of the client that a replica may not have yet. */
+export interface RecentWrites {
+  /** Whether the read could miss one of them. */
+  concerns(command: Command): boolean;
+}
+
 /** The node for each read: the choice of its call, then the own writes of the client, then the option. */
 export class ReadPreference {
   /**
@@ -54,7 +59,7 @@ export class ReadPreference {
   constructor(
     private readonly byOption: OptionReads | null,
     private readonly byCall: OptionReads,
-    readonly writes: OwnWrites | null,
+    private readonly writes: RecentWrites | null,
   ) {}
 
   /** The role of nodes that may serve a read without keys. */
@@ -96,7 +101,6 @@ export class ChosenReads<View> implements OptionReads {
 
 interface ReadOptions {
   readonly scaleReads?: unknown;
-  readonly readYourWrites?: number | undefined;
   readonly availabilityZone?: string | undefined;
 }
 
@@ -105,7 +109,8 @@ interface ReadOptions {
  * @param viewOf The view of a node that a function of the application receives.
  */
 export function makeReadPreference(
-  { scaleReads, readYourWrites, availabilityZone: zone }: ReadOptions,
+  { scaleReads, availabilityZone: zone }: ReadOptions,
+  writes: RecentWrites | null,
   viewOf: (node: ClusterNode) => unknown,
 ): ReadPreference | null {
   if (scaleReads === undefined || scaleReads === "master") return null;
@@ -116,5 +121,5 @@ export function makeReadPreference(
   else if (scaleReads === "all" || scaleReads === "nearest") byOption = new RoleReads("all", preference);
   else if (typeof scaleReads === "function")
     byOption = new ChosenReads(scaleReads as ReadChooser<unknown>, viewOf);
-  return new ReadPreference(byOption, ofReplicas, readYourWrites ? new OwnWrites(readYourWrites) : null);
+  return new ReadPreference(byOption, ofReplicas, writes);
 }

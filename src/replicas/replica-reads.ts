@@ -15,7 +15,6 @@ import { Command, issuedBy, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor, specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import type { OwnWrites } from "../command/own-writes";
 import { IGNORED } from "../command/promise-completion";
 import { hasCursor, isReplicaRead } from "../command/replica-read";
 import { request } from "../connection/handshake";
@@ -26,6 +25,7 @@ import { followDb } from "../link/selected-db";
 import { SESSION_FLAGS } from "../link/session";
 import { type Looker, sharedIntervals } from "../util/shared-interval";
 import { callUser } from "../util/user-code";
+import type { OwnWrites } from "./own-writes";
 import {
   Primary,
   Replica,

@@ -5,8 +5,8 @@
  */
 
 import type { Dispatcher } from "../../command/dispatcher";
-import { type OwnWrites, WriteNotes } from "../../command/own-writes";
 import type { Admission, Bounds } from "../../link/admission";
+import { OwnWrites, WriteNotes } from "../../replicas/own-writes";
 import { type CacheView, NO_CACHE } from "../cache-view";
 import type { CachedClient, Caching } from "../caching";
 import { makeAdmission, openCaching } from "../chain";
@@ -19,7 +19,12 @@ export class ClusterChain {
   /** Null without the option `bounds`. */
   admission: Admission | null = null;
 
-  constructor(client: CachedClient) {
+  /** Null: reads do not depend on writes. */
+  readonly writes: OwnWrites | null;
+
+  constructor(client: CachedClient & { readonly options: { readonly readYourWrites?: number | undefined } }) {
+    const { readYourWrites } = client.options;
+    this.writes = readYourWrites ? new OwnWrites(readYourWrites) : null;
     this.caching = openCaching(client, true);
   }
 
@@ -28,9 +33,10 @@ export class ClusterChain {
     return this.caching ?? NO_CACHE;
   }
 
-  /** The entry of the chain. */
-  joinTo(router: Dispatcher, bounds: Bounds | undefined, writes: OwnWrites | null): Dispatcher {
-    const noting = writes === null ? router : new WriteNotes(router, writes);
+  /** The entry of the chain. Only reads from replicas depend on writes. */
+  joinTo(router: Dispatcher, bounds: Bounds | undefined, readsReplicas: boolean): Dispatcher {
+    const { writes } = this;
+    const noting = writes === null || !readsReplicas ? router : new WriteNotes(router, writes);
     if (bounds !== undefined) this.admission = makeAdmission(noting, bounds);
     const next = this.admission ?? noting;
     if (this.caching === null) return next;

@@ -8,7 +8,7 @@ import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
-import { makeReadPreference, type ReadPreference } from "../../cluster/read-preference";
+import { makeReadPreference, type ReadPreference, type RecentWrites } from "../../cluster/read-preference";
 import { Redirector } from "../../cluster/redirector";
 import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
@@ -61,10 +61,11 @@ export class ClusterWiring {
     private readonly options: ClusterOptions,
     readonly owner: WiringOwner,
     caching: Caching | null,
+    writes: RecentWrites | null,
   ) {
     this.onRedirected = caching === null ? null : (slot) => caching.onSlotMoved(slot);
     this.views = new ViewFactory(options, caching);
-    this.reads = makeReadPreference(options, (node) => this.openView(node));
+    this.reads = makeReadPreference(options, writes, (node) => this.openView(node));
     this.pool = this.makePool();
     this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, {

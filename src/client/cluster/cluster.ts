@@ -130,10 +130,15 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     const db = clusterDatabase(this.startupNodes, this.options);
     if (db !== 0) (this.options.redisOptions ??= {}).db = db;
     const parts = new ClusterChain(this);
-    const wiring = new ClusterWiring(this.options, makeOwner(this as unknown as Cluster), parts.caching);
+    const wiring = new ClusterWiring(
+      this.options,
+      makeOwner(this as unknown as Cluster),
+      parts.caching,
+      parts.writes,
+    );
     this[WIRING] = wiring;
     this[PARTS] = parts;
-    this[CHAIN] = parts.joinTo(wiring.router, this.options.bounds, wiring.reads?.writes ?? null);
+    this[CHAIN] = parts.joinTo(wiring.router, this.options.bounds, wiring.reads !== null);
     this[LIMITS] = {
       get isWritable() {
         return wiring.router.isOpen;

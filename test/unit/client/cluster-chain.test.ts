@@ -21,7 +21,7 @@ describe("ClusterChain", () => {
   it("is nothing but the router with default options", () => {
     for (const cache of [undefined, null, false]) {
       const chain = make(cache);
-      expect([chain.joinTo(router, undefined, null), chain.caching, chain.admission]).to.deep.equal([
+      expect([chain.joinTo(router, undefined, false), chain.caching, chain.admission]).to.deep.equal([
         router,
         null,
         null,
@@ -32,7 +32,7 @@ describe("ClusterChain", () => {
 
   it("bounds what goes to the router", () => {
     const chain = make();
-    const top = chain.joinTo(router, { maxCommands: 1 }, null);
+    const top = chain.joinTo(router, { maxCommands: 1 }, false);
     expect(top).to.equal(chain.admission);
     expect(chain.admission?.next).to.equal(router);
   });
@@ -41,9 +41,9 @@ describe("ClusterChain", () => {
     for (const cache of [true, { maxBytes: 1000 }]) {
       const chain = make(cache);
       expect(chain.cache).to.equal(chain.caching);
-      expect(chain.joinTo(router, undefined, null)).to.equal(chain.caching?.cache);
+      expect(chain.joinTo(router, undefined, false)).to.equal(chain.caching?.cache);
       expect(chain.caching?.cache.next).to.equal(router);
-      expect(chain.joinTo(router, {}, null)).to.equal(chain.caching?.cache);
+      expect(chain.joinTo(router, {}, false)).to.equal(chain.caching?.cache);
       expect(chain.admission?.next).to.equal(router);
       expect(chain.caching?.cache.next).to.equal(chain.admission);
     }

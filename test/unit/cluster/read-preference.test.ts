@@ -3,9 +3,9 @@ import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
 import { ChosenReads, ReadPreference, RoleReads } from "../../../src/cluster/read-preference";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { OwnWrites } from "../../../src/command/own-writes";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { isReplicaRead } from "../../../src/command/replica-read";
+import { OwnWrites } from "../../../src/replicas/own-writes";
 
 /** The commands that the API may send to a replica. */
 const READONLY = `arcount arget argetrange argrep arinfo arlastitems arlen armget arnext arop arscan bitcount

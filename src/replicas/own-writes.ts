@@ -4,14 +4,14 @@
  * table has a fixed size, and a slot in doubt counts as written. The writes of other clients are unknown.
  */
 
+import type { Command } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
+import type { Dispatcher } from "../command/dispatcher";
+import { Effect, effectOf } from "../command/effects";
+import { keyPositions } from "../command/key-positions";
+import { isReplicaRead } from "../command/replica-read";
+import { SLOT_COUNT, slotOfKey } from "../command/slot";
 import { clockMs } from "../util/scheduling";
-import type { Command } from "./command";
-import type { SettleHook } from "./command-extra";
-import type { Dispatcher } from "./dispatcher";
-import { Effect, effectOf } from "./effects";
-import { keyPositions } from "./key-positions";
-import { isReplicaRead } from "./replica-read";
-import { SLOT_COUNT, slotOfKey } from "./slot";
 
 /** Writes whose keys are unknown. */
 const EVERY_SLOT = SLOT_COUNT;

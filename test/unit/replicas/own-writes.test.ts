@@ -2,8 +2,8 @@ import { expect } from "chai";
 import { Command } from "../../../src/command/command";
 import { LEGACY_SHAPE } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
-import { OwnWrites } from "../../../src/command/own-writes";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { OwnWrites } from "../../../src/replicas/own-writes";
 
 /** No test waits for it. */
 const LONG_MS = 1e9;
