@@ -13,7 +13,6 @@ import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDeta
 import type { QueuePosition } from "../link/queue-position";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { checkSettings, type SettingChecks, signalOnly } from "../util/check-settings";
-import { describeCommand } from "../util/credentials";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
 import { withoutStack } from "../util/without-stack";
@@ -223,7 +222,6 @@ export class CommandLimit extends Limit {
     }
     const details = detailsOf(command, this.context, this.issuedAtMs);
     const error = withoutStack(() => new CommandTimeoutError(details, this.isTelling));
-    error.command = describeCommand(command.name, command.args);
     failAndRecall(command, error);
   }
 
@@ -295,7 +293,6 @@ class SignalListener {
   private abort({ command, issuedAtMs }: AbortableCommand): void {
     const details = detailsOf(command, this.context, issuedAtMs);
     const error = withoutStack(() => new CommandAbortedError(details, this.signal.reason));
-    error.command = describeCommand(command.name, command.args);
     failAndRecall(command, error);
   }
 }

@@ -76,7 +76,7 @@ export class LegacyCommand extends Command {
     // Bytes are copied when the command is sent.
     const encoded = prepareArguments(spec, [...args], false);
     const { keyPrefix } = options;
-    if (keyPrefix !== undefined && keyPrefix.length > 0) prefixKeys(spec, encoded, keyPrefix);
+    prefixKeys(spec, encoded, keyPrefix);
     const isText = options.replyEncoding === "utf8" || options.replyEncoding === "utf-8";
     super(spec, encoded, !isText, new PromiseCompletion());
     this.isReadOnly = options.readOnly ?? false;

@@ -54,7 +54,7 @@ export function prepareCall(
   copies: boolean,
 ): Argument[] {
   const encodable = prepareArguments(spec, args, copies);
-  if (prefix !== undefined && prefix.length > 0) prefixKeys(spec, encodable, prefix);
+  prefixKeys(spec, encodable, prefix);
   return encodable;
 }
 
@@ -84,7 +84,7 @@ function refuseUnanswered(spec: CommandSpec, args: readonly Argument[]): void {
 
 /** Adds the key prefix to the keys of a command. */
 export function applyPrefix(command: Command, prefix: KeyPrefix | undefined): Command {
-  if (prefix !== undefined && prefix.length > 0) prefixKeys(command.spec, command.args, prefix);
+  prefixKeys(command.spec, command.args, prefix);
   return command;
 }
 

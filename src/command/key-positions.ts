@@ -110,9 +110,9 @@ export function keyPositions(spec: Keyed, args: readonly Argument[]): readonly n
   return positionsOf(spec.keys, args);
 }
 
-/** Adds the prefix to every key, in place. If either of the two is a Buffer, so is the result. */
-export function prefixKeys(spec: Keyed, args: Argument[], prefix: Argument): void {
-  if (prefix.length === 0) return;
+/** Adds the prefix, if there is one, to every key, in place. If either of the two is a Buffer, so is the result. */
+export function prefixKeys(spec: Keyed, args: Argument[], prefix: Argument | undefined): void {
+  if (prefix === undefined || prefix.length === 0) return;
   const rule = spec.keys;
   if (rule.walk === KeyWalk.Range) {
     const end = endOfRange(rule, args.length);

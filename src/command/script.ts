@@ -46,9 +46,7 @@ export class Script implements ScriptReference {
     const flat = normalizeArguments(args, this.bySha.name, copies);
     const encoded =
       this.numberOfKeys === null ? [this.sha, ...flat] : [this.sha, String(this.numberOfKeys), ...flat];
-    if (this.prefix !== undefined && this.prefix.length > 0) {
-      prefixKeys(this.bySha, encoded, this.prefix);
-    }
+    prefixKeys(this.bySha, encoded, this.prefix);
     const command = new Command(this.bySha, encoded, wantsBuffers, completion);
     command.ensureExtra().script = this;
     return command;

@@ -9,8 +9,8 @@ export type Argument = string | Buffer;
 /** Shown in place of a credential. */
 export const MASK = "***";
 
-/** Commands with arguments that may be credentials. Of CONFIG only SET. */
-const CARRIERS: ReadonlySet<string> = new Set(["auth", "hello", "acl", "migrate", "sentinel"]);
+/** Commands with arguments that may be credentials. Of CONFIG, the group, only SET. */
+const CARRIER = /^\s*(?:(?:auth|hello|acl|migrate|sentinel)(?!\S)|config\s+set(?!\S)|(config)\s*$)/i;
 /**
  * A name with spaces, as in `call("config set", ...)`: the client sends it unchanged, and the server rejects
  * it.
@@ -46,9 +46,10 @@ interface ShownCommand {
 
 /** Whether the arguments of this command may be credentials. */
 export function carriesCredentials(name: string, args: readonly unknown[]): boolean {
-  if (PHRASE.test(name)) return phraseCarries(name, args);
-  const lower = name.toLowerCase();
-  return CARRIERS.has(lower) || (lower === "config" && isWord(args[0], "set"));
+  const found = CARRIER.exec(name);
+  if (found === null) return false;
+  const [, config] = found;
+  return config === undefined || String(args[0]).toLowerCase() === "set";
 }
 
 /** The command with its credentials masked; the original arguments if there is nothing to hide. */
@@ -59,7 +60,7 @@ export function describeCommand(name: string, args: readonly Argument[]): ShownC
 
 /** The displayed name of a command. A name with spaces can contain credentials. */
 export function maskName(name: string, args: readonly unknown[]): string {
-  if (!PHRASE.test(name) || !phraseCarries(name, args)) return name;
+  if (!PHRASE.test(name) || !carriesCredentials(name, args)) return name;
   const [first = ""] = name.trim().split(PHRASE);
   return `${first} ${MASK}`;
 }
@@ -84,13 +85,4 @@ function positionOf(word: string, text: string): number {
     if (!isPart || word.length >= SHORTEST_PART) return at;
   }
   return -1;
-}
-
-function phraseCarries(name: string, args: readonly unknown[]): boolean {
-  const [first = "", second = args[0]] = name.trim().split(/\s+/);
-  return CARRIERS.has(first.toLowerCase()) || (first.toLowerCase() === "config" && isWord(second, "set"));
-}
-
-function isWord(value: unknown, word: string): boolean {
-  return value !== undefined && String(value).toLowerCase() === word;
 }
