@@ -61,10 +61,8 @@ export class Hold implements SettleHook {
 
   /** Takes the keys that the command may change, or all keys. */
   takeChanges(command: Command, effect: Effect): void {
-    const keys = effect === Effect.Keys ? changedKeys(command) : [];
-    for (const key of keys) this.take(key);
-    // A script without keys may change any.
-    if (keys.length === 0) this.takeAll();
+    if (effect !== Effect.Keys) this.takeAll();
+    else for (const key of changedKeys(command)) this.take(key);
   }
 
   take(key: string): void {

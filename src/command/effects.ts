@@ -7,16 +7,16 @@
 import type { Argument } from "../protocol/resp-types";
 import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
 import { flagsFor } from "./command-table";
-import { KeyWalk, lowerWord, UNKNOWN_KEYS } from "./key-positions";
+import { firstKeyPosition, lowerWord, NO_KEYS } from "./key-positions";
 
 export const Effect = {
   /** The cache neither answers it nor is changed by it. */
   None: 0,
   /** A read whose reply depends only on the values of its keys. */
   Cacheable: 1,
-  /** Changes the keys among its arguments. */
+  /** Changes the keys among its arguments, and has at least one. */
   Keys: 2,
-  /** May change any key. */
+  /** May change any key, as a script without keys does. */
   Everything: 3,
   /** Ends the tracking on which invalidations depend: RESET, HELLO 2, CLIENT TRACKING, MONITOR. */
   Tracking: 4,
@@ -66,16 +66,15 @@ export function effectOf(spec: CommandSpec, args: readonly Argument[]): Effect {
   if ((flags & CommandFlag.Readonly) !== 0) {
     return CACHEABLE.has(spec.lowerName) ? Effect.Cacheable : Effect.None;
   }
-  if ((flags & CommandFlag.Write) !== 0) return effectOfWrite(spec);
+  if ((flags & CommandFlag.Write) !== 0)
+    return HARMLESS_WRITES.has(spec.lowerName) ? Effect.None : effectOnKeys(spec, args);
   if ((flags & (CommandFlag.Multi | TRANSACTION_END)) !== 0) return effectOfTransaction(flags);
   if ((flags & CommandFlag.Known) !== 0) return effectOfControl(spec, args);
-  if (spec.keys === UNKNOWN_KEYS) return Effect.Everything;
-  return spec.keys.walk === KeyWalk.None ? Effect.None : Effect.Keys;
+  return spec.keys === NO_KEYS ? Effect.None : effectOnKeys(spec, args);
 }
 
-function effectOfWrite({ lowerName, keys }: CommandSpec): Effect {
-  if (HARMLESS_WRITES.has(lowerName)) return Effect.None;
-  return keys.walk === KeyWalk.None ? Effect.Everything : Effect.Keys;
+function effectOnKeys(spec: CommandSpec, args: readonly Argument[]): Effect {
+  return firstKeyPosition(spec, args) < 0 ? Effect.Everything : Effect.Keys;
 }
 
 function effectOfTransaction(flags: number): Effect {

@@ -70,10 +70,7 @@ function leaderOf(command: Command, leaders: Map<string, Leader[]>): Command | n
 
 /** Later reads of these keys no longer join the earlier ones. */
 function close(command: Command, leaders: Map<string, Leader[]>): void {
-  const keys = keyNames(command);
-  // A script without keys may change any key.
-  if (keys.length === 0) leaders.clear();
-  for (const key of keys) {
+  for (const key of keyNames(command)) {
     for (const leader of leaders.get(key) ?? []) leader.isOpen = false;
     leaders.delete(key);
   }

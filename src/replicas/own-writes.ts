@@ -96,10 +96,8 @@ export class OwnWrites {
   }
 }
 
-/** Without keys, a script may write any key. */
 function slotsOf({ spec, args }: Command): readonly number[] {
   const slots = keyPositions(spec, args).map((at) => slotOfKey(args[at] as Command["args"][number]));
-  if (slots.length === 0) return [EVERY_SLOT];
   return slots.length === 1 ? slots : [...new Set(slots)];
 }
 

@@ -22,12 +22,21 @@ describe("isOvertaken", () => {
   });
 
   it("keeps a read in front of what may change its keys", () => {
-    for (const behind of ["set a 1", "del b a", "flushall", "select 1", "multi", "some.module x"])
+    for (const behind of [
+      "set a 1",
+      "del b a",
+      "flushall",
+      "select 1",
+      "multi",
+      "some.module x",
+      "eval s 0",
+      "fcall f 0",
+    ])
       expect(check("get a", false, behind), behind).to.equal(true);
   });
 
   it("keeps a write in front of all that names its keys, and lets it pass the rest", () => {
-    for (const behind of ["get a", "ttl a", "set a 2", "mget b a", "flushdb"])
+    for (const behind of ["get a", "ttl a", "set a 2", "mget b a", "flushdb", "eval s 0"])
       expect(check("set a 1", true, behind), behind).to.equal(true);
     for (const behind of ["get b", "set b 2", "ping"])
       expect(check("set a 1", true, behind), behind).to.equal(false);
