@@ -168,6 +168,8 @@ export type {
   ProbeOptions,
 } from "./failover/databases";
 export type { FailoverReport } from "./failover/failover-connector";
+export type { DatabaseState } from "./failover/health";
+export type { DatabaseStats, FailoverStats } from "./failover/monitor";
 export {
   ConsumerGroupMissingError,
   LeaseReleasedError,

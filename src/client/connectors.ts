@@ -2,8 +2,8 @@
 
 import type { EventEmitter } from "node:events";
 import { OptionError } from "../errors";
-import type { FailoverReport } from "../failover/failover-connector";
-import type { DatabaseClient } from "../failover/monitor";
+import type { FailoverConnector, FailoverReport } from "../failover/failover-connector";
+import type { DatabaseClient, FailoverStats } from "../failover/monitor";
 import type { AbstractConnector } from "../link/connector";
 import type { WatchdogOptions } from "../link/link-options";
 import { TcpConnector } from "../link/tcp-connector";
@@ -19,6 +19,11 @@ type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 interface ConnectedClient extends EventEmitter {
   readonly options: RedisOptions;
+}
+
+interface ConnectedServer {
+  readonly options: RedisOptions;
+  readonly connector: AbstractConnector;
 }
 
 /** Options that also choose the server. */
@@ -50,6 +55,11 @@ export function makeConnector(
   return connector;
 }
 
+/** Null without the option `failover`. */
+export function readFailover({ options, connector }: ConnectedServer): FailoverStats | null {
+  return options.failover ? (connector as FailoverConnector).stats() : null;
+}
+
 function makeFailover(
   client: ConnectedClient,
   makeClient: (settings: object) => EventEmitter,
@@ -58,8 +68,7 @@ function makeFailover(
   if (options.watchdog === defaultOptions.watchdog) options.watchdog = FAILOVER_WATCHDOG;
   const other = OTHER_CHOICES.find((name) => options[name]);
   if (other !== undefined) throw new OptionError(`The options failover and ${other} cannot be used together`);
-  const { FailoverConnector } =
-    require("../failover/failover-connector") as typeof import("../failover/failover-connector");
+  const parts = require("../failover/failover-connector") as typeof import("../failover/failover-connector");
   const deps = {
     readUrl: (url: string) => ({ ...(isTlsUrl(url) && { tls: true }), ...optionsOfAddress(url) }),
     defaults: options,
@@ -68,7 +77,7 @@ function makeFailover(
       return makeClient(settings).on("error", () => {}) as EventEmitter & DatabaseClient;
     },
   };
-  return new FailoverConnector(options, deps, (report) => {
+  return new parts.FailoverConnector(options, deps, (report) => {
     callUser(() => client.emit("failover", report));
   });
 }

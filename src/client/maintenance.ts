@@ -34,15 +34,18 @@ export function moverMaker(
   deps: LinkDeps,
   listener: MaintenanceListener,
 ): MoverMaker | null {
-  const { maintenance = "auto", host, path, protocol, monitor, failover } = options;
-  const isKnown = maintenance === "auto" && MANAGED.test(host ?? "");
-  const wantsNotices = (maintenance === "on" || isKnown) && protocol !== 2;
-  if ((!wantsNotices && !failover) || path || monitor) return null;
+  const { maintenance = "auto", path, protocol, monitor, failover } = options;
+  // With several databases, the host changes.
+  const wantsNotices = (): boolean =>
+    protocol !== 2 && (maintenance === "on" || (maintenance === "auto" && MANAGED.test(options.host ?? "")));
+  if ((!wantsNotices() && !failover) || path || monitor) return null;
   return (link) => {
     const parts = require("../maintenance/mover") as typeof import("../maintenance/mover");
     const connector = failover ? (link.connector as FailoverConnector) : null;
     const mover = new parts.Mover(link, deps, {
-      wantsNotices,
+      get wantsNotices() {
+        return wantsNotices();
+      },
       isRequired: maintenance === "on",
       onReport: (report) => listener.onMaintenance(report),
       onSlotsMoved: () => listener.onSlotsMoved(),

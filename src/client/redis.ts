@@ -25,7 +25,7 @@ import {
   tellGathered,
 } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
-import { type FailoverReport, makeConnector } from "./connectors";
+import { type FailoverReport, makeConnector, readFailover } from "./connectors";
 import { emitLater } from "./events";
 import { type QuitOptions, type QuitReport, quit, quitWithin } from "./graceful-quit";
 import {
@@ -395,6 +395,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
       window: auto?.windowSize ?? null,
       cache: readCache(caching),
       replicas: replicaStats,
+      failover: readFailover(this),
     });
   }
 

@@ -8,6 +8,7 @@ import type { Command } from "../command/command";
 import type { Tally } from "../command/promise-completion";
 import { bytesOf } from "../command/size";
 import type { ConnectionCounts } from "../connection/connection-counts";
+import type { FailoverStats } from "../failover/monitor";
 import type { BlockingLease } from "../leases/blocking-lease";
 import type { Admission } from "../link/admission";
 import type { Link } from "../link/link";
@@ -141,6 +142,8 @@ export interface RedisStats extends LinkStats {
   readonly cache: CacheStats | null;
   /** By `host:port`; null without the option `replicas`. */
   readonly replicas: Readonly<Record<string, ReplicaStats>> | null;
+  /** Null without the option `failover`. */
+  readonly failover: FailoverStats | null;
 }
 
 /** Commands and transactions that a node redirected or deferred, by its reply. The counts only increase. */

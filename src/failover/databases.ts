@@ -12,6 +12,8 @@ export interface FailoverDatabase {
   readonly url?: string | undefined;
   readonly host?: string | undefined;
   readonly port?: number | undefined;
+  /** 4, 6, or 0 for any. */
+  readonly family?: number | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly credentials?: CredentialsProvider | undefined;
@@ -49,6 +51,7 @@ export interface FailoverSettings {
 export interface DatabaseAddress {
   readonly host: string;
   readonly port: number;
+  readonly family: number | undefined;
   readonly username: string | null;
   readonly password: string | null;
   readonly credentials: CredentialsProvider | undefined;
@@ -67,7 +70,7 @@ export interface AddressReader {
   /** The options in a URL. */
   readUrl(url: string): Readonly<Record<string, unknown>>;
   /** The options of the client: the login of databases that have none. */
-  readonly defaults: Pick<FailoverDatabase, "credentials"> & {
+  readonly defaults: Pick<FailoverDatabase, "credentials" | "family"> & {
     readonly username?: string | null | undefined;
     readonly password?: string | null | undefined;
     readonly tls?: TlsSource | boolean | undefined;
@@ -90,6 +93,7 @@ const DATABASE_CHECKS: SettingChecks<FailoverDatabase> = {
   url: anything,
   host: anything,
   port: anything,
+  family: anything,
   username: anything,
   password: anything,
   credentials: anything,
@@ -118,7 +122,7 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
     throw new OptionError("Invalid credentials of failover.databases: expected a function");
   const inUrl =
     url === undefined ? {} : (readUrl(url) as Partial<DatabaseAddress> & { path?: string; db?: number });
-  const { host, port, username, password, credentials, tls } = { ...inUrl, ...definedIn(database) };
+  const { host, port, family, username, password, credentials, tls } = { ...inUrl, ...definedIn(database) };
   if (inUrl.path !== undefined || host === undefined) {
     throw new OptionError(
       "Invalid option failover.databases: each database needs a host or a url with a host",
@@ -128,6 +132,7 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
     address: hideSecrets({
       host,
       port: Number(port ?? 6379),
+      family: family ?? defaults.family,
       username: username ?? defaults.username ?? null,
       password: password ?? defaults.password ?? null,
       credentials: credentials ?? defaults.credentials,

@@ -8,8 +8,16 @@ import type { DatabaseLostError } from "../errors";
 import { OptionError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { openSocket, type TcpConnectorOptions } from "../link/tcp-connector";
+import { failoverChannel } from "../observability/work-channels";
 import type { FailoverSettings } from "./databases";
-import { type Database, type DatabaseMonitor, type Follower, type MonitorDeps, monitorOf } from "./monitor";
+import {
+  type Database,
+  type DatabaseMonitor,
+  type FailoverStats,
+  type Follower,
+  type MonitorDeps,
+  monitorOf,
+} from "./monitor";
 
 /** The link of the connector. */
 export interface FollowingLink {
@@ -33,7 +41,7 @@ export interface FailoverReport {
 }
 
 interface Options extends TcpConnectorOptions {
-  readonly failover?: FailoverSettings | undefined;
+  failover?: FailoverSettings | undefined;
   db?: number | undefined;
 }
 
@@ -50,7 +58,7 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     private readonly onReport: (report: FailoverReport) => void,
   ) {
     super(options.disconnectTimeout);
-    this.monitor = monitorOf(options.failover as FailoverSettings, deps);
+    this.monitor = monitorOf(options, deps);
     this.used = this.take();
     const { db } = this.monitor;
     if (db === undefined) return;
@@ -75,6 +83,10 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     return this.stream;
   }
 
+  stats(): FailoverStats {
+    return this.monitor.stats();
+  }
+
   /** The link has ended. */
   release(): void {
     this.monitor.leave(this);
@@ -94,7 +106,9 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     }
     const { active } = monitor;
     const current = this.current ?? this.used;
-    this.onReport({ from: error?.server ?? current.server, to: active.server, error });
+    const report: FailoverReport = { from: error?.server ?? current.server, to: active.server, error };
+    this.onReport(report);
+    if (failoverChannel.hasSubscribers) failoverChannel.publish(report);
     if (current === active) link.stay();
     else if (error !== null) link.restart(error);
     else link.move();

@@ -6,6 +6,9 @@
 const LOST_MS = 1000;
 const LOST_PROBES = 5;
 
+/** `unknown`: no probe has ended since the client was opened, or since a pause of the process. */
+export type DatabaseState = "unknown" | "good" | "failing" | "lost";
+
 /** The recent probes of one database. */
 export class Health {
   /** When the first of the latest probes that succeeded was sent; null: the latest one failed. */
@@ -41,6 +44,12 @@ export class Health {
   /** Replies may be late or lost on its connection only. */
   get needsConnection(): boolean {
     return this.failures > 0 && this.failures % LOST_PROBES === 0;
+  }
+
+  stateAt(nowMs: number): DatabaseState {
+    if (this.isLost(nowMs)) return "lost";
+    if (this.failingSinceMs !== null) return "failing";
+    return this.goodSinceMs === null ? "unknown" : "good";
   }
 
   isLost(nowMs: number): boolean {

@@ -1,6 +1,6 @@
 /**
  * Probes the databases of one option `failover`, over a connection of its own for each, and tells the connectors which one
- * is active. All clients with the same option object share it. It runs while one of them is open.
+ * is active. A client, its duplicates and its leased connections share it. It runs while one of them is open.
  */
 
 import { DatabaseLostError } from "../errors";
@@ -12,7 +12,7 @@ import {
   type ProbeClient,
   readDatabases,
 } from "./databases";
-import { choose, Health } from "./health";
+import { choose, type DatabaseState, Health } from "./health";
 
 const INTERVAL_MS = 200;
 const TIMEOUT_MS = 500;
@@ -30,6 +30,27 @@ export interface DatabaseClient extends ProbeClient {
 /** The layer above, which creates clients. */
 export interface MonitorDeps extends AddressReader {
   makeClient(settings: object): DatabaseClient;
+}
+
+/** One database in `stats()`. */
+export interface DatabaseStats {
+  readonly isActive: boolean;
+  readonly weight: number;
+  /**
+   * `good`: the latest probe succeeded. `failing`: it failed. `lost`: all probes of the last second failed. `unknown`: no
+   * probe has ended.
+   */
+  readonly state: DatabaseState;
+}
+
+/** The databases of the option `failover` in `stats()`. */
+export interface FailoverStats {
+  /** `host:port` of the database that serves. */
+  readonly active: string;
+  /** Changes to another database, returns included. It only increases. */
+  readonly switches: number;
+  /** By `host:port`. */
+  readonly databases: Readonly<Record<string, DatabaseStats>>;
 }
 
 /** The link of a client. */
@@ -63,6 +84,7 @@ export class DatabaseMonitor {
   /** The number that all URLs select. */
   readonly db: number | undefined;
   active: Database;
+  private switches = 0;
   private readonly followers = new Set<Follower>();
   private readonly intervalMs: number;
   private readonly timeoutMs: number;
@@ -84,6 +106,8 @@ export class DatabaseMonitor {
     this.timeoutMs = probe.timeoutMs ?? TIMEOUT_MS;
     this.failbackMs = failback === false ? Number.POSITIVE_INFINITY : failback;
     this.check = probe.check ?? ((client) => client.call("PING"));
+    // An invalid option of a database is an error of the constructor.
+    for (const database of this.databases) this.makeClient(database, { lazyConnect: true }).disconnect();
   }
 
   join(follower: Follower): void {
@@ -100,6 +124,22 @@ export class DatabaseMonitor {
       this.close(database);
       database.health.forget();
     }
+  }
+
+  stats(): FailoverStats {
+    const nowMs = clockMs();
+    const rows = this.databases.map((database) => {
+      const { server, health } = database;
+      const { weight } = health;
+      const isActive = database === this.active;
+      return [server, Object.freeze({ isActive, weight, state: health.stateAt(nowMs) })] as const;
+    });
+    const { active, switches } = this;
+    return Object.freeze({
+      active: active.server,
+      switches,
+      databases: Object.freeze(Object.fromEntries(rows)),
+    });
   }
 
   private preferred(): Database {
@@ -148,10 +188,14 @@ export class DatabaseMonitor {
   }
 
   private open(database: Database, nowMs: number): void {
-    const { intervalMs, timeoutMs } = this;
     database.openedAtMs = nowMs;
-    database.client = this.deps.makeClient({
-      ...database.address,
+    database.client = this.makeClient(database);
+  }
+
+  private makeClient({ address }: Database, others: object = {}): DatabaseClient {
+    const { intervalMs, timeoutMs } = this;
+    return this.deps.makeClient({
+      ...address,
       connectTimeout: timeoutMs,
       commandTimeout: timeoutMs,
       // The replies to probes of a closed client are not needed.
@@ -159,6 +203,7 @@ export class DatabaseMonitor {
       enableOfflineQueue: false,
       retryStrategy: () => intervalMs,
       watchdog: { idleMs: timeoutMs, probeTimeoutMs: timeoutMs },
+      ...others,
     });
   }
 
@@ -173,16 +218,27 @@ export class DatabaseMonitor {
     const chosen = choose(databases, active, { failbackMs, nowMs });
     if (chosen === active) return;
     this.active = chosen;
+    this.switches++;
     const error = active.health.isLost(nowMs) ? new DatabaseLostError(active.server, chosen.server) : null;
     for (const follower of [...this.followers]) follower.follow(error);
   }
 }
 
+/** By the settings in the options of a client, which its duplicates and leased connections have too. */
 const monitors = new WeakMap<FailoverSettings, DatabaseMonitor>();
 
-/** The monitor of this option object. Throws an `OptionError`. */
-export function monitorOf(settings: FailoverSettings, deps: MonitorDeps): DatabaseMonitor {
-  let monitor = monitors.get(settings);
-  if (monitor === undefined) monitors.set(settings, (monitor = new DatabaseMonitor(settings, deps)));
+/** The monitor of a client. Throws an `OptionError`. */
+export function monitorOf(
+  options: { failover?: FailoverSettings | undefined },
+  deps: MonitorDeps,
+): DatabaseMonitor {
+  const given = options.failover as FailoverSettings;
+  const shared = monitors.get(given);
+  if (shared !== undefined) return shared;
+  // The program may pass its object to other clients, which have another login.
+  const own = { ...given };
+  const monitor = new DatabaseMonitor(own, deps);
+  monitors.set(own, monitor);
+  options.failover = own;
   return monitor;
 }

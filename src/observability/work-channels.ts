@@ -137,6 +137,9 @@ export const pubSubChannel: WorkChannel<PubSubContext> = new WorkChannel("sluice
 /** Redirects have no duration: each is one message (`RedirectContext`), created only for subscribers. */
 export const redirectChannel: Channel = channel("sluice:redirect");
 
+/** A client with the option `failover` uses another database (`FailoverReport`). */
+export const failoverChannel: Channel = channel("sluice:failover");
+
 const caches: Channel = channel("sluice:cache");
 
 export function isCacheHeard(): boolean {

@@ -1,5 +1,6 @@
 /** Several databases: they are killed, half-open, slow, and come back, under load with books. */
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
@@ -112,9 +113,21 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
         await redis.set("place", "first");
         const reports: FailoverReport[] = [];
         redis.on("failover", (report) => reports.push(report));
+        const told: unknown[] = [];
+        const tell = (message: unknown): void => void told.push(message);
+        subscribe("sluice:failover", tell);
+        const places = [first, second].map(({ port }) => `127.0.0.1:${port}`) as [string, string];
+        const rows = (active: 0 | 1, state: string): object => ({
+          active: places[active],
+          databases: {
+            [places[0]]: { isActive: active === 0, weight: 2, state },
+            [places[1]]: { isActive: active === 1, weight: 1, state: "good" },
+          },
+        });
         const books = new Books(redis);
         opened.push(books);
         await sleep(300);
+        expect(redis.stats().failover).to.deep.equal({ ...rows(0, "good"), switches: 0 });
         const lostAtMs = performance.now();
         lose(first);
         await waitUntil(async () => (await countAt(1)) > 0, {
@@ -123,6 +136,7 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
         });
         expect(performance.now() - lostAtMs).to.be.below(SERVED_WITHIN_MS);
         expect(await redis.get("place")).to.equal(null);
+        expect(redis.stats().failover).to.deep.equal({ ...rows(1, "lost"), switches: 1 });
         first.heal();
         await waitUntil(async () => reports.length === 2 && (await redis.get("place")) === "first", {
           timeoutMs: 20_000,
@@ -131,7 +145,9 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
         await books.close();
         expect(books.settled).to.equal(books.issued);
         expect(books.failures.map(({ message }) => message)).to.deep.equal([]);
-        const places = [first, second].map(({ port }) => `127.0.0.1:${port}`);
+        unsubscribe("sluice:failover", tell);
+        expect(told).to.deep.equal(reports);
+        expect(redis.stats().failover).to.deep.equal({ ...rows(0, "good"), switches: 2 });
         expect(reports[0]).to.include({ from: places[0], to: places[1] });
         expect(reports[0]?.error).to.include({ code: "DATABASE_LOST", server: places[0] });
         expect(reports[1]).to.deep.equal({ from: places[1], to: places[0], error: null });
@@ -318,6 +334,29 @@ describe("the option failover", () => {
       expect(make({ databases: ["redis://a"] }, other)).to.throw(OptionError, "cannot be used together");
     }
     expect(make({ databases: ["redis://a/1"] }, { db: 2 })).to.throw(OptionError, "contradicts");
+    // A value that only the clients of the probes would find.
+    expect(make({ databases: [{ host: "a", tls: "RedisCloudFixed" }] })).to.throw(OptionError, "tls");
+  });
+
+  it("belongs to the program, which may pass it to clients with other logins", () => {
+    const failover = { databases: ["redis://a"] };
+    const copy = structuredClone(failover);
+    const clients = ["ann", "bob"].map((username) => new Redis({ lazyConnect: true, username, failover }));
+    expect(clients.map(({ options }) => options.username)).to.deep.equal(["ann", "bob"]);
+    expect(failover).to.deep.equal(copy);
+    for (const redis of clients) redis.disconnect();
+  });
+
+  it("takes the address family of the database, else of the client", () => {
+    for (const [database, family] of [
+      ["redis://a?family=6", 6],
+      [{ host: "a", family: 4 }, 4],
+      ["redis://a", 0],
+    ] as const) {
+      const redis = new Redis.Failover([database], { lazyConnect: true });
+      expect(redis.options.family).to.equal(family);
+      redis.disconnect();
+    }
   });
 
   it("login, TLS and database number come from the URL of the database, else from the client", () => {

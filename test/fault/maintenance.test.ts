@@ -3,6 +3,7 @@
  * the server are compared with the number of answered calls.
  */
 
+import dns from "node:dns";
 import { readFileSync } from "node:fs";
 import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -487,6 +488,29 @@ describe("planned moves", function () {
     await plain.incr("n");
     const asked = first.received.filter(([, word]) => word === "MAINT_NOTIFICATIONS");
     expect(asked).to.have.length(1);
+  });
+
+  it("of one of several databases are announced if that one is managed", async () => {
+    const { lookup } = dns;
+    const resolve = (_host: string, ...rest: unknown[]): void =>
+      Reflect.apply(lookup, dns, ["127.0.0.1", ...rest]);
+    dns.lookup = resolve as typeof lookup;
+    try {
+      const redis = new Redis.Failover(
+        [
+          { host: "127.0.0.1", port: await freePort(), weight: 2 },
+          { host: "eu.redis-cloud.com", port: first.port },
+        ],
+        { enableReadyCheck: false },
+      );
+      redis.on("error", () => {});
+      clients.push(redis);
+      await untilReady(redis);
+      // The other one is the connection of its probes.
+      await until("a connection that asks for notices", () => first.listeners === 2);
+    } finally {
+      dns.lookup = lookup;
+    }
   });
 
   it("of slots let a cluster ask for its table", async () => {

@@ -16,7 +16,7 @@ const CHANNELS = [
   ...["command", "batch", "connect"].map((name) => `ioredis:${name}`),
   ...["pipeline", "flush", "connection", "pubsub"].map((name) => `sluice:${name}`),
 ];
-const MESSAGES = ["sluice:redirect", "sluice:cache"];
+const MESSAGES = ["sluice:redirect", "sluice:failover", "sluice:cache"];
 const TRACE_EVENTS = ["start", "end", "asyncStart", "asyncEnd", "error"] as const;
 const CONSOLE_METHODS = ["log", "warn", "error", "info", "debug"] as const;
 
