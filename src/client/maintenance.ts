@@ -6,8 +6,9 @@
 import type { FailoverConnector } from "../failover/failover-connector";
 import type { LinkDeps, MoverMaker } from "../link/link-options";
 import type { MaintenanceReport } from "../maintenance/mover";
+import type { Notice } from "../maintenance/notices";
 
-export type { MaintenanceReport };
+export type { MaintenanceReport, Notice };
 
 export interface MaintenanceOptions {
   readonly maintenance?: "auto" | "on" | false | undefined;
@@ -21,7 +22,7 @@ export interface MaintenanceOptions {
 /** Receives the events of maintenance. */
 export interface MaintenanceListener {
   onMaintenance(report: MaintenanceReport): void;
-  onSlotsMoved(): void;
+  onSlotsMoved(notice: Notice): void;
 }
 
 /** Names of servers that announce maintenance: Redis Cloud, Azure Managed Redis, Azure Cache for Redis Enterprise. */
@@ -48,7 +49,7 @@ export function moverMaker(
       },
       isRequired: maintenance === "on",
       onReport: (report) => listener.onMaintenance(report),
-      onSlotsMoved: () => listener.onSlotsMoved(),
+      onSlotsMoved: (notice) => listener.onSlotsMoved(notice),
       onEnd: () => connector?.release(),
     });
     connector?.bind({

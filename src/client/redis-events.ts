@@ -27,6 +27,7 @@ import {
   type MaintenanceOptions,
   type MaintenanceReport,
   moverMaker,
+  type Notice,
 } from "./maintenance";
 import type { RedisStatus } from "./types";
 
@@ -41,7 +42,7 @@ export interface LinkSupervisor {
   onMessage?(message: Message): void;
   onMaintenance?(report: MaintenanceReport): void;
   /** The server announced that slots have moved to other nodes. */
-  onSlotsMoved?(): void;
+  onSlotsMoved?(notice: Notice): void;
 }
 
 /** The client that emits the events. */
@@ -171,8 +172,8 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
     this.emitSafely("maintenance", report);
   }
 
-  onSlotsMoved(): void {
-    this.supervisor?.onSlotsMoved?.();
+  onSlotsMoved(notice: Notice): void {
+    this.supervisor?.onSlotsMoved?.(notice);
   }
 
   onMessage(message: Message): void {

@@ -11,12 +11,14 @@ import { madeWhole } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
+import type { AnnouncedMoves, SlotOwners } from "./slot-owners";
 
 /** The collaborators that are created after the pool. */
 export interface NodeSupervisorDeps {
   readonly pool: NodePool;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
+  readonly owners: SlotOwners;
   readonly owner: {
     onNodeError(error: Error, key: string): void;
     emit(event: string, ...args: unknown[]): void;
@@ -69,8 +71,9 @@ export class NodeSupervisor {
     this.deps.owner.emit("maintenance", report, this.node.key);
   }
 
-  /** The node has announced new owners. */
-  onSlotsMoved(): void {
+  /** The node has announced new owners. The table has their replicas, too. */
+  onSlotsMoved(announced: AnnouncedMoves): void {
+    this.deps.owners.follow(announced);
     this.deps.refresher.askAtOnce(this.node);
   }
 

@@ -8,7 +8,7 @@ import { SLOT_COUNT } from "../command/slot";
 import { type AddressMap, reachable } from "../util/address-map";
 import { callUser } from "../util/user-code";
 import { type ClusterNode, type NodeRole, Shard } from "./cluster-node";
-import type { NodeAddress } from "./node-address";
+import { type NodeAddress, nodeKey } from "./node-address";
 import type { NodePool } from "./node-pool";
 import type { RetryQueue } from "./retry-queue";
 import type { SlotMap, SlotRange } from "./slot-map";
@@ -21,7 +21,21 @@ export interface Adoption {
   readonly moved: readonly number[];
 }
 
+/** A node has announced slots that have other owners. */
+export interface AnnouncedMoves {
+  /** Grows with each announcement of the cluster. */
+  readonly seq: number;
+  readonly moves: readonly {
+    readonly source: NodeAddress;
+    readonly target: NodeAddress;
+    readonly ranges: readonly (readonly [from: number, to: number])[];
+  }[];
+}
+
 export class SlotOwners {
+  /** The announcement that was followed last. */
+  private followed = Number.NEGATIVE_INFINITY;
+
   constructor(
     private readonly slots: SlotMap,
     private readonly pool: NodePool,
@@ -42,9 +56,27 @@ export class SlotOwners {
    * of the application must not unwind the stack.
    */
   nodeAt(address: NodeAddress): ClusterNode | null {
+    return this.pool.at(this.mapped(address));
+  }
+
+  /** Several nodes announce the same, and a table may be newer, so a slot moves only from the announced source. */
+  follow({ seq, moves }: AnnouncedMoves): void {
+    if (seq <= this.followed) return;
+    this.followed = seq;
+    for (const { source, target, ranges } of moves) {
+      const key = nodeKey(this.mapped(source));
+      const node = this.nodeAt(target);
+      if (node === null) continue;
+      for (const [from, to] of ranges) {
+        for (let slot = from; slot <= to; slot++) if (this.ownerOf(slot)?.key === key) this.move(slot, node);
+      }
+    }
+  }
+
+  private mapped(address: NodeAddress): NodeAddress {
     const { natMap } = this.settings;
-    if (natMap === undefined || natMap === null) return this.pool.at(address);
-    return this.pool.at(callUser(() => reachable(address, natMap)) ?? address);
+    if (natMap === undefined || natMap === null) return address;
+    return callUser(() => reachable(address, natMap)) ?? address;
   }
 
   /** One slot has another owner. */

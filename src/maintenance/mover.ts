@@ -59,7 +59,7 @@ export interface MoverOwner {
   readonly isRequired: boolean;
   onReport(report: MaintenanceReport): void;
   /** Slots have moved to other nodes of the cluster. */
-  onSlotsMoved(): void;
+  onSlotsMoved(notice: Notice): void;
   /** The link has ended. */
   onEnd(): void;
 }
@@ -192,7 +192,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   private carryOut(decision: Decision): void {
     if (decision.does === "dial") this.dial(decision.address);
-    else if (decision.does === "refresh slots") this.owner.onSlotsMoved();
+    else if (decision.does === "move slots") this.owner.onSlotsMoved(decision.notice);
     else {
       this.successor?.abandon();
       this.drop(new ConnectionClosedError());

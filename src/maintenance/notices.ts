@@ -8,6 +8,7 @@
  *   SMIGRATING seq slots                           SMIGRATED seq [[source, target, slots], ...]
  */
 
+import { SLOT_COUNT } from "../command/slot";
 import type { Reply } from "../protocol/resp-types";
 
 export interface Address {
@@ -26,6 +27,14 @@ export type BeginKind = keyof typeof ENDS;
 export type EndKind = (typeof ENDS)[BeginKind];
 export type NoticeKind = "MOVING" | BeginKind | EndKind;
 
+/** Slots that a node of a cluster has handed over. */
+export interface SlotMove {
+  readonly source: Address;
+  readonly target: Address;
+  /** Both ends included. */
+  readonly ranges: readonly (readonly [from: number, to: number])[];
+}
+
 export interface Notice {
   readonly kind: NoticeKind;
   /** Numbers the notices of a database, across all kinds. */
@@ -34,6 +43,8 @@ export interface Notice {
   readonly seconds: number;
   /** Of MOVING: the server to connect to; null if the server has not named it. */
   readonly target: Address | null;
+  /** Of SMIGRATED. */
+  readonly moves: readonly SlotMove[];
 }
 
 const KINDS: ReadonlySet<string> = new Set(["MOVING", ...Object.entries(ENDS).flat()]);
@@ -52,7 +63,28 @@ export function readNotice([kind, seq, seconds, target]: readonly Reply[]): Noti
     seq: number,
     seconds: Number.isFinite(length) ? length : 0,
     target: String(kind) === "MOVING" && target ? readAddress(String(target)) : null,
+    moves: String(kind) === "SMIGRATED" ? readMoves(seconds) : [],
   };
+}
+
+function readMoves(rows: Reply | undefined): SlotMove[] {
+  const moves: SlotMove[] = [];
+  for (const row of Array.isArray(rows) ? rows : []) {
+    if (!Array.isArray(row)) continue;
+    const [source, target] = row.slice(0, 2).map((one) => readAddress(String(one)));
+    const ranges = String(row[2])
+      .split(",")
+      .map(readRange)
+      .filter((range) => range !== null);
+    if (source && target) moves.push({ source, target, ranges });
+  }
+  return moves;
+}
+
+function readRange(text: string): [from: number, to: number] | null {
+  const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(text.trim()) ?? [];
+  const [from, to] = [Number(first), Number(last)];
+  return from <= to && to < SLOT_COUNT ? [from, to] : null;
 }
 
 /** The port follows the last colon. An IPv6 address may be in brackets. */

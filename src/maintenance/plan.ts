@@ -50,7 +50,7 @@ export type Decision =
   /** Null: the configured address. */
   | { readonly does: "dial"; readonly address: Address | null }
   | { readonly does: "abandon dial" }
-  | { readonly does: "refresh slots" };
+  | { readonly does: "move slots"; readonly notice: Notice };
 
 /** Servers announce windows from 0 s on, and finish later than announced. */
 const SHORTEST_MS = 10_000;
@@ -114,7 +114,7 @@ function onNotice(state: MaintenanceState, notice: Notice, nowMs: number): Retur
   // Other nodes, and the new connection, repeat a notice. The end of a window may arrive first.
   if (isOld(state, kind, seq) || isOld(state, endOf(kind), seq)) return [{ ...state, windows }, []];
   const next = { ...state, windows, seen: { ...state.seen, [kind]: seq } };
-  if (begun !== undefined) return [next, kind === "SMIGRATED" ? [{ does: "refresh slots" }] : []];
+  if (begun !== undefined) return [next, kind === "SMIGRATED" ? [{ does: "move slots", notice }] : []];
   const others = windows.filter((window) => window.kind !== kind);
   const opened = { ...next, windows: [...others, windowOf(notice, nowMs)] };
   return kind === "MOVING" ? onMove(opened, moveOf(notice, nowMs), nowMs) : [opened, []];

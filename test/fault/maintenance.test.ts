@@ -519,6 +519,8 @@ describe("planned moves", function () {
       enableReadyCheck: false,
     });
     clients.push(cluster as never);
+    const kinds: (string | undefined)[] = [];
+    cluster.on("maintenance", ({ notice }: { notice?: { kind: string } }) => kinds.push(notice?.kind));
     const table = (owner: Endpoint) => [[0, 16_383, ["127.0.0.1", owner.port, "id"]]] as never;
     first.table = second.table = table(first);
     expect(await cluster.incr("n")).to.equal(1);
@@ -528,6 +530,18 @@ describe("planned moves", function () {
     await until("the new owner", () => cluster.slots[0]?.[0] === second.address);
     expect(await cluster.incr("n")).to.equal(2);
     expect(second.received.some(([name]) => name === "incr")).to.equal(true);
+    // The list of slots is enough: no node answers with a table.
+    for (const node of server.endpoints) node.table = new Error("ERR no table") as never;
+    await until("a connection that asks for notices", () => second.listeners > 0);
+    second.announce("SMIGRATED", server.next(), [[second.address, first.address, "0-16383"]]);
+    await until("the announced owner", () => cluster.slots[0]?.[0] === first.address);
+    expect(await cluster.incr("n")).to.equal(3);
+    // The other node repeats an older notice.
+    await until("a connection that asks for notices", () => first.listeners > 0);
+    first.announce("SMIGRATED", 2, [[first.address, second.address, "0-16383"]]);
+    first.announce("MIGRATING", server.next(), 1, "1");
+    await until("the later notice", () => kinds.includes("MIGRATING"));
+    expect(cluster.slots[0]?.[0]).to.equal(first.address);
   });
 });
 

@@ -19,6 +19,16 @@ interface Peer {
   readonly watched: Map<string, number>;
 }
 
+/** A part of a notice. */
+type Part = number | string | null | readonly Part[];
+
+function encodePart(part: Part): string {
+  if (part === null) return "_\r\n";
+  if (typeof part === "number") return `:${part}\r\n`;
+  if (typeof part === "string") return `$${part.length}\r\n${part}\r\n`;
+  return `*${part.length}\r\n${part.map(encodePart).join("")}`;
+}
+
 /** The keys of the database, and who waits for them. */
 class Data {
   readonly counters = new Map<string, number>();
@@ -90,11 +100,8 @@ export class Endpoint {
   }
 
   /** Writes a notice to all connections that asked for them. */
-  announce(kind: string, seq: number, ...rest: (number | string | null)[]): void {
-    const parts = [seq, ...rest].map((part) => {
-      if (part === null) return "_\r\n";
-      return typeof part === "number" ? `:${part}\r\n` : `$${part.length}\r\n${part}\r\n`;
-    });
+  announce(kind: string, seq: number, ...rest: readonly Part[]): void {
+    const parts = [seq, ...rest].map(encodePart);
     const push = `>${parts.length + 1}\r\n$${kind.length}\r\n${kind}\r\n${parts.join("")}`;
     for (const { hasOptedIn, connection } of this.peers) if (hasOptedIn) connection.socket.write(push);
   }

@@ -72,6 +72,23 @@ describe("SlotOwners", () => {
     replicas: replicas.map(at),
   });
 
+  it("follows an announcement once, and only from the announced source", () => {
+    owners.adopt([range(0, 99, 1), range(100, 199, 2)]);
+    moved = [];
+    const announce = (seq: number, from: number, to: number, ...ranges: [number, number][]) =>
+      owners.follow({ seq, moves: [{ source: at(from), target: at(to), ranges }] });
+    announce(7, 1, 3, [10, 12], [150, 151]);
+    expect([9, 10, 12, 13, 150].map(ownerOf)).to.deep.equal([1, 3, 3, 1, 2]);
+    expect(moved).to.deep.equal([10, 11, 12]);
+    // Meanwhile a table has moved one of them back, and other nodes repeat the announcement.
+    owners.adopt([range(10, 10, 1)]);
+    announce(7, 1, 3, [10, 12]);
+    announce(6, 1, 3, [10, 12]);
+    expect([10, 11].map(ownerOf)).to.deep.equal([1, 3]);
+    announce(8, 2, 1, [11, 11], [100, 100]);
+    expect([11, 100].map(ownerOf)).to.deep.equal([3, 1]);
+  });
+
   it("knows no owner at first, and takes a table over with the roles of all nodes", () => {
     expect(owners.ownerOf(0)).to.equal(null);
     const { isChanged, moved: told } = owners.adopt([range(0, 9, 1, 2, 3), range(10, 10, 4)]);

@@ -38,9 +38,36 @@ describe("readNotice", () => {
         seq: 16,
         seconds: -2,
         target: null,
+        moves: [],
       });
     }
     expect(readNotice(["SMIGRATED", 17, [["a:1", "b:1", "1,5-9"]]])?.seconds).to.equal(0);
+  });
+
+  it("reads the moves of slots, and skips what is unreadable", () => {
+    const [a, b] = [
+      { host: "a", port: 1 },
+      { host: "::1", port: 2 },
+    ];
+    const rows = [
+      ["a:1", Buffer.from("[::1]:2"), "1,5-9, 16383"],
+      ["a", "b:1", "1"],
+      ["a:1", "[::1]:2", "x,9-5,16384,7"],
+      "a:1",
+    ];
+    expect(readNotice(["SMIGRATED", 17, rows])?.moves).to.deep.equal([
+      {
+        source: a,
+        target: b,
+        ranges: [
+          [1, 1],
+          [5, 9],
+          [16_383, 16_383],
+        ],
+      },
+      { source: a, target: b, ranges: [[7, 7]] },
+    ]);
+    expect(readNotice(["SMIGRATED", 17, "1-2"])?.moves).to.deep.equal([]);
   });
 
   it("refuses other messages, and notices without a number", () => {
