@@ -9,6 +9,7 @@ import { OwnWrites } from "../replicas/own-writes";
 import type { ReplicaAddress, ReplicaListener, ServerClient } from "../replicas/replica";
 import { ReplicaReads } from "../replicas/replica-reads";
 import { reachable } from "../util/address-map";
+import { isTlsUrl } from "./options/parse-url";
 import { defaultOptions, NODE_WATCHDOG, type RedisOptions } from "./options/redis-options";
 import { optionsOfAddress, toWholeNumber } from "./options/resolve-options";
 import type { StatsSource } from "./stats";
@@ -66,12 +67,20 @@ export function openReplicas(primary: Dispatcher, owner: ReplicaOwner): ClientRe
 function addressesIn(replicas: unknown, defaultPort: number): ReplicaAddress[] {
   const places: readonly unknown[] = Array.isArray(replicas) ? replicas : [replicas];
   return places.map((place) => {
-    const { host, port }: { host?: unknown; port?: unknown } =
+    const { host, port, ...others }: { host?: unknown; port?: unknown } =
       typeof place === "string" ? optionsOfAddress(place) : Object(place);
     const number = toWholeNumber("port", port ?? defaultPort);
-    if (typeof host === "string" && host !== "" && typeof number === "number") return { host, port: number };
+    // A login or a database in an address would be ignored.
+    const isPlain = Object.values(others).every((value) => value === undefined) && !isTls(place);
+    if (isPlain && typeof host === "string" && host !== "" && typeof number === "number")
+      return { host, port: number };
     throw new OptionError(`Invalid option replicas: expected ${PLACES}`);
   });
+}
+
+/** Replicas use TLS if the primary does. */
+function isTls(place: unknown): boolean {
+  return typeof place === "string" && isTlsUrl(place);
 }
 
 function open(owner: ReplicaOwner, { host, port }: ReplicaAddress, listener: ReplicaListener): OwnedClient {

@@ -6,7 +6,7 @@
  *   commands -> ReplicaReads -> the link of the primary
  *                          \--> the link of a replica --(lost, LOADING, MASTERDOWN ...)--> the link of the primary
  *
- * One replica serves all reads of a batch. The rows of a pipeline keep their order, because each command knows its
+ * One server serves all reads of a batch that make the same choice. The rows of a pipeline keep their order, because each command knows its
  * position.
  */
 
@@ -85,7 +85,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
 
   dispatch(command: Command): void {
     this.deps.writes?.note(command);
-    const replica = this.mayLeavePrimary(command) ? this.choose(command) : null;
+    const replica = this.mayLeavePrimary(command) ? this.choose(isForReplica(command)) : null;
     if (replica === null) this.primary.dispatch(command);
     else this.linkOf(replica).dispatch(command);
   }
@@ -93,21 +93,36 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   dispatchBatch(commands: readonly Command[]): void {
     // Noted first: a read must not run after a later write of its batch.
     for (const command of commands) this.deps.writes?.note(command);
-    const batch = commands[0]?.batch ?? null;
-    const replica = (flagsOf(commands) & SESSION_FLAGS) === 0 ? this.choose(commands[0]) : null;
-    const reads = replica === null ? [] : commands.filter((command) => this.mayLeavePrimary(command));
-    if (replica === null || reads.length === 0) {
-      this.primary.dispatchBatch(commands);
-      return;
+    const parts =
+      (flagsOf(commands) & SESSION_FLAGS) === 0 ? this.divide(commands) : new Map([[null, commands]]);
+    for (const [replica, part] of parts) {
+      if (replica === null) {
+        this.primary.dispatchBatch(part);
+        continue;
+      }
+      // Each read of a pipeline may be repeated alone.
+      for (const command of part) if (command.batch?.kind !== BatchKind.Automatic) command.batch = null;
+      this.linkOf(replica).dispatchBatch(part);
     }
-    if (reads.length < commands.length) {
-      const leaving = new Set(reads);
-      this.primary.dispatchBatch(commands.filter((command) => !leaving.has(command)));
+  }
+
+  /** The commands of a batch by the replica that serves them; null: the primary, which comes first. */
+  private divide(commands: readonly Command[]): Map<Replica<Client> | null, Command[]> {
+    const choices = new Map<boolean, Replica<Client> | null>();
+    const parts = new Map<Replica<Client> | null, Command[]>([[null, []]]);
+    for (const command of commands) {
+      let replica: Replica<Client> | null = null;
+      if (this.mayLeavePrimary(command)) {
+        const isForced = isForReplica(command);
+        if (!choices.has(isForced)) choices.set(isForced, this.choose(isForced));
+        replica = choices.get(isForced) ?? null;
+      }
+      const part = parts.get(replica);
+      if (part === undefined) parts.set(replica, [command]);
+      else part.push(command);
     }
-    // Each read of a pipeline may be repeated alone.
-    if (batch !== null && batch.kind !== BatchKind.Automatic)
-      for (const command of reads) command.batch = null;
-    this.linkOf(replica).dispatchBatch(reads);
+    if (parts.get(null)?.length === 0) parts.delete(null);
+    return parts;
   }
 
   // --- lifecycle ---------------------------------------------------------------------------
@@ -272,9 +287,8 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     return !this.deps.isOnRequest && this.deps.writes?.concerns(command) !== true;
   }
 
-  private choose(command: Command | undefined): Replica<Client> | null {
-    const isForReplica = command?.extra?.readFrom === "replica";
-    const chosen = chooseReader<Reader>(isForReplica ? this.ofReplicas : this.readers, this.deps.preference);
+  private choose(mustBeReplica: boolean): Replica<Client> | null {
+    const chosen = chooseReader<Reader>(mustBeReplica ? this.ofReplicas : this.readers, this.deps.preference);
     return chosen instanceof Replica ? chosen : null;
   }
 
@@ -283,6 +297,10 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     followDb(link, this.link.session.selected.db);
     return link;
   }
+}
+
+function isForReplica({ extra }: Command): boolean {
+  return extra?.readFrom === "replica";
 }
 
 function byKey(addresses: readonly ReplicaAddress[]): Map<string, ReplicaAddress> {

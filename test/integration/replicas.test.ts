@@ -117,6 +117,20 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       ]);
     });
 
+    it("calls of one automatic batch make their own choices", async () => {
+      const redis = await fixture.connect({
+        ...ALL_REPLICATED,
+        scaleReads: "nearest",
+        enableAutoPipelining: true,
+      });
+      const forced = redis.with({ readFrom: "replica" });
+      const calls = await fixture.calls("strlen", async () => {
+        for (let round = 0; round < 30; round++) await Promise.all([redis.get("key"), forced.strlen("key")]);
+      });
+      expect(calls[0]).to.equal(0);
+      expect(calls.reduce((sum, count) => sum + count)).to.equal(30);
+    });
+
     it("a client reads its own writes from lagging replicas", async function () {
       this.timeout(120_000 + ROUNDS);
       const redis = await fixture.connect({ readYourWrites: WINDOW_MS });
@@ -335,6 +349,10 @@ describe("the options of replicas", () => {
     for (const options of [
       { replicas: [{ port: 1 }] },
       { replicas: 1 },
+      { replicas: "redis://ann:secret@reader" },
+      { replicas: ["redis://reader/1"] },
+      { replicas: "rediss://reader" },
+      { replicas: [{ host: "reader", password: "secret" }] },
       { replicas: "reader", scaleReads: "slave" },
       { replicas: "reader", readYourWrites: -1 },
     ])
