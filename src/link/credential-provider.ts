@@ -30,19 +30,26 @@ interface Obtained {
 
 /** A renewal takes the credentials that another connection has obtained within this share of their lifetime. */
 const FRESH_SHARE = 0.5;
+/** The answer to a call that takes longer may never arrive. The default of `connectTimeout`. */
+const LONGEST_CALL_MS = 10_000;
 
 class SharedProvider {
   private asking: Promise<ExpiringCredentials> | null = null;
+  private askedAtMs = 0;
   private last: Obtained | null = null;
 
   constructor(private readonly provide: CredentialsProvider) {}
 
   ask(request: CredentialRequest): Promise<ExpiringCredentials> {
     if (request.reason === "renewal" && this.isFresh()) return Promise.resolve(this.lastCredentials());
-    this.asking ??= this.call(request).finally(() => {
-      this.asking = null;
+    const nowMs = userDateMs();
+    if (this.asking !== null && nowMs - this.askedAtMs < LONGEST_CALL_MS) return this.asking;
+    this.askedAtMs = nowMs;
+    const asking = this.call(request).finally(() => {
+      if (this.asking === asking) this.asking = null;
     });
-    return this.asking;
+    this.asking = asking;
+    return asking;
   }
 
   private async call(request: CredentialRequest): Promise<ExpiringCredentials> {

@@ -64,6 +64,22 @@ describe("askProvider", () => {
     expect((await failureOf(askProvider(provide, CONNECT))).message).to.equal("down");
   });
 
+  it("calls the function again when it has not answered for ten seconds", async () => {
+    const answers: ((credentials: ExpiringCredentials) => void)[] = [];
+    next = () => new Promise((resolve) => answers.push(resolve));
+    const early = [askProvider(provide, CONNECT)];
+    clock.tick(9_999);
+    early.push(askProvider(provide, CONNECT));
+    expect(requests).to.have.length(1);
+    clock.tick(1);
+    const late = [askProvider(provide, CONNECT), askProvider(provide, CONNECT)];
+    expect(requests).to.have.length(2);
+    answers[1]?.({ password: "of the second call" });
+    for (const one of late) expect((await one).password).to.equal("of the second call");
+    answers[0]?.({ password: "of the first call" });
+    for (const one of early) expect((await one).password).to.equal("of the first call");
+  });
+
   it("refuses a result that holds no credentials", async () => {
     next = () => null as never;
     expect(await codeOf(askProvider(provide, CONNECT))).to.equal("CREDENTIALS");
