@@ -54,7 +54,7 @@ export type {
   StandaloneConnectionOptions,
 } from "./client/options/redis-options";
 export type { ReplicaReadOptions } from "./client/options/replica-options";
-export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/options/sentinel-options";
+export type { NatMap, SentinelConnectionOptions } from "./client/options/sentinel-options";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
 export type {
@@ -204,7 +204,7 @@ export type { Bulk, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bu
 export type { BulkCommand } from "./pipeline/bulk-batch";
 export { Pipeline } from "./pipeline/pipeline";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
-export { SentinelIterator } from "./sentinel/sentinel-list";
+export { type SentinelAddress, SentinelIterator } from "./sentinel/sentinel-list";
 export type {
   KeyspaceEntry,
   KeyspaceEvent,

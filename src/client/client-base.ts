@@ -17,7 +17,7 @@ import {
   refusalOf,
   refuseLooseArguments,
 } from "../command/command-factory";
-import { CommandFlag, type CommandSpec } from "../command/command-spec";
+import type { CommandSpec } from "../command/command-spec";
 import { commandNames, specOf, stateKeys } from "../command/command-table";
 import {
   attachCommands,
@@ -40,7 +40,7 @@ import type {
 import { PromiseCompletion, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
 import { attachFamilies } from "../modules/families";
-import { type ClientSummary, SUMMARY, showClient, showInJson } from "../observability/redact";
+import { type ClientSummary, hideData, SUMMARY } from "../observability/redact";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
   type BatchObserver,
@@ -51,7 +51,6 @@ import {
 } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
-import { INSPECT, type InspectArguments } from "../util/inspect";
 import { lookAtPrototype } from "../util/own-property";
 import {
   type Bulk,
@@ -67,14 +66,12 @@ import {
   isCommandTraced,
   keepScope,
   OBSERVE,
-  outcomeOf,
-  passThrough,
-  refusingLate,
   type TraceSource,
   tellCall,
   tracePipeline,
 } from "./client-tracer";
 import type { CallLimits, LimitContext, Limiter, LimitOptions } from "./command-limits";
+import { COLLECTED, notePlaces, passAlone, passBatch, refusingLate } from "./intercepted";
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { observeOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
@@ -126,7 +123,6 @@ export const LEND: unique symbol = Symbol("lend");
 /** The counts of settled calls of the client. */
 export const TALLY: unique symbol = Symbol("tally");
 const ISSUE: unique symbol = Symbol("issue");
-const COLLECTED: unique symbol = Symbol("collected");
 const METHODS: unique symbol = Symbol("methods");
 const IS_PLAIN: unique symbol = Symbol("isPlain");
 const LIMITER: unique symbol = Symbol("limiter");
@@ -155,8 +151,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   abstract readonly [LIMITS]: LimitContext;
   abstract [IS_SUBSCRIBED](...name: Parameters<SubscribingClient[typeof IS_SUBSCRIBED]>): boolean;
 
-  /** Commands taken by `sendCommand` while a batch passes through it; null otherwise. */
-  private [COLLECTED]: Command[] | null = null;
+  [COLLECTED]: Command[] | null = null;
   private readonly [METHODS]: PipelineMethods = { current: Pipeline };
   /** No option requires work for each command. */
   private [IS_PLAIN] = true;
@@ -174,10 +169,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   [OBSERVE]?(size: number): BatchObserver | null;
   /** Absent in a cluster, whose nodes merge. */
   [OPEN_MERGER]?(): void;
-
-  [INSPECT](_depth: number, ...rest: InspectArguments): string {
-    return showClient(this, ...rest);
-  }
 
   /** Called by constructors of subclasses, once `options` is set. */
   [INITIALIZE](): void {
@@ -467,7 +458,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       if (command.isSettled) return completion.promise;
     }
     if (this.sendCommand !== ClientBase.prototype.sendCommand) {
-      return outcomeOf(command, passAlone(this, command));
+      return passAlone(this, command);
     }
     this[CHAIN].dispatch(command);
     return completion.promise;
@@ -476,20 +467,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Sends a batch, each command through `sendCommand` if that has been replaced. */
   [PASS_BATCH](commands: readonly Command[]): void {
     if (commands[0]?.batch?.merging) this[OPEN_MERGER]?.();
-    if (this.sendCommand === ClientBase.prototype.sendCommand) {
-      this[CHAIN].dispatchBatch(commands);
-      return;
-    }
-    const collected: Command[] = [];
-    // A replaced `sendCommand` may send its own batch while it sees the commands of this one.
-    const outer = this[COLLECTED];
-    this[COLLECTED] = collected;
-    try {
-      for (const command of commands) passThrough(command, (one) => this.sendCommand(one));
-    } finally {
-      this[COLLECTED] = outer;
-    }
-    this[CHAIN].dispatchBatch(collected);
+    const isIntercepted = this.sendCommand !== ClientBase.prototype.sendCommand;
+    this[CHAIN].dispatchBatch(isIntercepted ? passBatch(this, commands) : commands);
   }
 }
 
@@ -520,20 +499,6 @@ function callByName(
   if (Array.isArray(name) && typeof name[0] === "string")
     return callByName(client, name[0], [...name.slice(1), ...args], wantsBuffers);
   return asCallback(Promise.reject(nameError()), takeCallback(args) ?? undefined);
-}
-
-/**
- * Sends one command through a replaced `sendCommand`. Calls that the replacement makes for commands of a batch
- * are not part of the batch.
- */
-export function passAlone(client: ClientBase<ReplyMappingMode>, command: Command): Promise<unknown> {
-  const collected = client[COLLECTED];
-  client[COLLECTED] = null;
-  try {
-    return client.sendCommand(command);
-  } finally {
-    client[COLLECTED] = collected;
-  }
 }
 
 /** Bypasses the auto-pipeliner; commands that it has collected are sent first. */
@@ -590,18 +555,6 @@ function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Comm
   client[PASS_BATCH](commands);
 }
 
-/** Marks the place of each command in its batch, for a replaced `sendCommand`. */
-function notePlaces(commands: readonly Command[]): void {
-  let isInTransaction = false;
-  for (const command of commands) {
-    const { flags } = command.spec;
-    if ((flags & CommandFlag.Multi) !== 0) isInTransaction = true;
-    else if ((flags & CommandFlag.Exec) !== 0) isInTransaction = false;
-    command.pipelineIndex = command.index;
-    command.inTransaction = isInTransaction;
-  }
-}
-
 function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
   return makeMethod(
     script.bySha.name,
@@ -645,4 +598,4 @@ function makeMethod(
 attachCommands(ClientBase.prototype);
 attachFamilies(ClientBase.prototype);
 attachFamilies(Pipeline.prototype);
-showInJson(ClientBase.prototype);
+hideData(ClientBase.prototype);

@@ -28,8 +28,7 @@ import { type ConnectionContext, connectionChannel, pipelineChannel } from "../o
 import type { BatchObserver, PipelineObserver } from "../pipeline/pipeline-run";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
-import { clockMs, nextTick } from "../util/scheduling";
-import { isThenable, toError } from "../util/user-code";
+import { clockMs } from "../util/scheduling";
 import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
 
@@ -119,24 +118,6 @@ export function flushesSoFar(): number {
 export function keepScope(issued: readonly Command[]): void {
   const scope = new AsyncResource("sluice.command", { requireManualDestroy: true });
   for (const command of issued) command.ensureExtra().scope = scope;
-}
-
-/**
- * Sends a command on behalf of a replaced `sendCommand`. Tracers replace `command.reject` only after that
- * method has returned, so an immediate rejection is delayed until then.
- */
-export function refusingLate(command: Command, handOver: () => void): void {
-  const extra = command.ensureExtra();
-  const { reject } = extra;
-  const refusals: Error[] = [];
-  extra.reject = (error) => refusals.push(error);
-  try {
-    handOver();
-  } finally {
-    extra.reject = reject;
-  }
-  const [refusal] = refusals;
-  if (refusal !== undefined) nextTick(() => command.fail(refusal));
 }
 
 export class ClientTracer implements CommandWriter {
@@ -290,25 +271,3 @@ export class ClientTracer implements CommandWriter {
 }
 
 function nothing(): void {}
-
-// Support for a replaced `sendCommand` (by tracers and wrappers). The replacement is user code: it may throw,
-// change arguments, or return its own promise.
-
-/** The promise for the caller of a single command: the one that the replacement returns, if it returns one. */
-export function outcomeOf(command: Command, returned: unknown): Promise<unknown> {
-  return isThenable(returned) ? (returned as Promise<unknown>) : command.promise;
-}
-
-/** Passes a command of a batch through; if the replacement throws, only this command fails. */
-export function passThrough(command: Command, send: (command: Command) => unknown): void {
-  try {
-    const returned = send(command);
-    // The batch reports the outcome; the promise of the replacement has no other consumer.
-    if (isThenable(returned)) returned.then(undefined, ignore);
-  } catch (error) {
-    command.fail(toError(error));
-    command.batch?.dropOut();
-  }
-}
-
-function ignore(): void {}

@@ -209,18 +209,20 @@ interface Summarized {
   [SUMMARY](): ClientSummary;
 }
 
-/** The displayed form of a client: its class and state, but no data that passes through it. */
-export function showClient(client: Summarized, ...[style, inspect]: InspectArguments): string {
-  return `${client.constructor.name} ${inspect(client[SUMMARY](), style)}`;
-}
-
-/** Makes `JSON.stringify`, which loggers call for any object, show the status and the server. */
-export function showInJson(prototype: object): void {
-  const value = function (this: Summarized): object {
+/**
+ * Makes `util.inspect` show the class and the state of a client, and `JSON.stringify`, which loggers call for any object,
+ * its status and server: no data that passes through it.
+ */
+export function hideData(prototype: object): void {
+  const shown = function (this: Summarized, _depth: number, ...[style, inspect]: InspectArguments) {
+    return `${this.constructor.name} ${inspect(this[SUMMARY](), style)}`;
+  };
+  const inJson = function (this: Summarized): object {
     const { status, server } = this[SUMMARY]();
     return { status, server };
   };
-  Object.defineProperty(prototype, "toJSON", { value, configurable: true, writable: true });
+  Object.defineProperty(prototype, INSPECT, { value: shown, configurable: true, writable: true });
+  Object.defineProperty(prototype, "toJSON", { value: inJson, configurable: true, writable: true });
 }
 
 function words(list: string): RegExp {

@@ -27,7 +27,13 @@ import {
   sentinelClientOptions,
 } from "./sentinel-client";
 import { type SentinelAddress, SentinelIterator } from "./sentinel-list";
-import type { NodeAddress, SentinelOptions } from "./sentinel-options";
+import {
+  type NodeAddress,
+  type SentinelOptions,
+  sentinelMaxConnections,
+  sentinelReconnectStrategy,
+  sentinelRetryStrategy,
+} from "./sentinel-options";
 
 const debug = debugLog("sentinel");
 
@@ -36,8 +42,6 @@ const RENEWAL_MS = 1000;
 /** The time that Sentinels may need to learn of a new group. After it an unknown name counts as a mistake. */
 const NAMING_MS = 3000;
 const NO_SUCH_MASTER = /^ERR No such master with that name/;
-const DEFAULT_DETECTORS = 10;
-const DEFAULT_RECONNECT_MS = 60_000;
 
 /** One call of `connect()`; it ends when its promise settles or when the next one begins. */
 class Attempt {
@@ -165,8 +169,8 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
       if (attempt.isCancelled) throw new ConnectionClosedError();
       if (address !== null) return address;
       misnamedSinceMs = isMisnamed(answers) ? (misnamedSinceMs ?? clockMs()) : null;
-      const strategy = this.options.sentinelRetryStrategy;
-      const delayMs = retryDelay(strategy === undefined ? defaultRetryDelay : strategy, round);
+      const { sentinelRetryStrategy: strategy = sentinelRetryStrategy } = this.options;
+      const delayMs = retryDelay(strategy, round);
       const error = new SentinelsUnreachableError(delayMs, lastError);
       if (misnamedSinceMs !== null) addHint(error, hintOnGroup(String(this.options.name)));
       if (misnamedSinceMs !== null && clockMs() - misnamedSinceMs >= NAMING_MS) markCertain(error);
@@ -278,10 +282,9 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
    * limit.
    */
   private async detectFailovers(): Promise<void> {
-    const { sentinelReconnectStrategy: strategy, role, name } = this.options;
+    const { sentinelReconnectStrategy: strategy = sentinelReconnectStrategy, role, name } = this.options;
     const sentinels = this.sentinelsToWatch().map((address): SubscribedSentinel => {
-      const client = this.newClient(address, strategy === undefined ? defaultReconnectDelay : strategy);
-      return { address, client };
+      return { address, client: this.newClient(address, strategy) };
     });
     const detector = new FailoverDetector(sentinels, name as string, this);
     this.detector = detector;
@@ -306,7 +309,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   private sentinelsToWatch(): Partial<SentinelAddress>[] {
     if (this.listensToOne) return [this.answered];
     const { sentinelIterator, options } = this;
-    const limit = options.sentinelMaxConnections ?? DEFAULT_DETECTORS;
+    const limit = options.sentinelMaxConnections ?? sentinelMaxConnections;
     const addresses: Partial<SentinelAddress>[] = [];
     sentinelIterator.reset(true);
     while (addresses.length < limit) {
@@ -325,14 +328,6 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     if (this.createClient === null) throw new Error("A SentinelConnector connects only for a client");
     return this.createClient(sentinelClientOptions(address, this.options, retryStrategy));
   }
-}
-
-function defaultRetryDelay(attempts: number): number {
-  return Math.min(attempts * 10, 1000);
-}
-
-function defaultReconnectDelay(): number {
-  return DEFAULT_RECONNECT_MS;
 }
 
 /** All Sentinels of a round have answered that they do not know the group. */

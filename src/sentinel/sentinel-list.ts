@@ -5,6 +5,7 @@
 
 import { MOST_SERVERS } from "../util/bounds";
 
+/** The address of a Sentinel. */
 export interface SentinelAddress {
   host: string;
   port: number;

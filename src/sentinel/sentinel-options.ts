@@ -1,4 +1,4 @@
-/** The client's options that this folder reads; their documentation is in `client/options`. */
+/** The client's options that this folder reads, and their defaults; their documentation is in `client/options`. */
 
 import type { CredentialsProvider } from "../link/credential-provider";
 import type { SocketOptions } from "../link/socket-options";
@@ -51,3 +51,9 @@ export interface SentinelOptions extends SocketOptions {
   readonly connectTimeout?: number | undefined;
   readonly disconnectTimeout?: number | undefined;
 }
+
+// The defaults, also for connectors of users that leave an option out.
+
+export const sentinelRetryStrategy = (attempts: number): number => Math.min(attempts * 10, 1000);
+export const sentinelReconnectStrategy = (): number => 60_000;
+export const sentinelMaxConnections = 10;

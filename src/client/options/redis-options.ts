@@ -4,11 +4,16 @@
  * one object of these. Every field takes an explicit `undefined`, which means its default.
  */
 
+import type { FailoverSettings } from "../../failover/databases";
 import type { AbstractConnector } from "../../link/connector";
 import type { WatchdogOptions } from "../../link/link-options";
 import type { TlsSource } from "../../link/socket-options";
+import {
+  sentinelMaxConnections,
+  sentinelReconnectStrategy,
+  sentinelRetryStrategy,
+} from "../../sentinel/sentinel-options";
 import type { SharedOptions } from "./common-options";
-import type { FailoverOption } from "./failover-options";
 import type { ReplicaReadOptions } from "./replica-options";
 import type { SentinelConnectionOptions } from "./sentinel-options";
 
@@ -53,6 +58,14 @@ export interface CommonRedisOptions extends SharedOptions {
   Connector?: ConnectorConstructor | undefined;
 }
 
+export interface FailoverOption {
+  /**
+   * Several databases with the same data, `{ databases, probe, failback }`. The client uses the good one with the greatest
+   * weight. `new Redis.Failover(databases, options)` sets it. See docs/failover.md.
+   */
+  failover?: FailoverSettings | undefined;
+}
+
 export type RedisOptions = CommonRedisOptions &
   SentinelConnectionOptions &
   StandaloneConnectionOptions &
@@ -71,8 +84,6 @@ const WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({ idleMs: 50
 
 const retryStrategy = (times: number): number =>
   Math.min(50 * 2 ** (times - 1), 5000) + Math.floor(Math.random() * 200);
-const sentinelRetryStrategy = (times: number): number => Math.min(times * 10, 1000);
-const sentinelReconnectStrategy = (): number => 60_000;
 
 /**
  * The defaults, without those of live options. Each client has an object of this literal, so all of them share
@@ -99,7 +110,7 @@ export const freshDefaults = (): Defaults => ({
   enableTLSForSentinelMode: false,
   updateSentinels: true,
   failoverDetector: undefined,
-  sentinelMaxConnections: 10,
+  sentinelMaxConnections,
   username: null,
   password: null,
   db: 0,

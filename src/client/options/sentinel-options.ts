@@ -5,14 +5,9 @@
 
 import type { CredentialsProvider } from "../../link/credential-provider";
 import type { TlsSource } from "../../link/socket-options";
+import type { SentinelAddress } from "../../sentinel/sentinel-list";
 import type { PreferredReplicas } from "../../sentinel/sentinel-options";
 import type { RetryDelay } from "./common-options";
-
-export interface SentinelAddress {
-  host: string;
-  port: number;
-  family?: number | undefined;
-}
 
 /** Translates an announced address (`"host:port"`) to a reachable one: a table or a function. */
 export type NatMap =

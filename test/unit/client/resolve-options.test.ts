@@ -204,6 +204,10 @@ describe("resolveRedisOptions", () => {
       [["redis://h?protocol=3&replyMapping=resp3"], { host: "h", replyMapping: "resp3" }],
       [["redis://h?commandTimeout=100&tls=true"], { host: "h", commandTimeout: 100, tls: true }],
       [["rediss://h?tls=false"], { host: "h", tls: false }],
+      [
+        ["redis://h?retryStrategy=null&sentinelRetryStrategy=null"],
+        { host: "h", retryStrategy: null, sentinelRetryStrategy: null },
+      ],
       [["redis://h?connectionName=7&password=1"], { host: "h", connectionName: "7", password: "1" }],
       [[{ db: Number.NaN }], {}],
       [[{ db: "" }], {}],
