@@ -8,7 +8,7 @@
 import { blockingTimeMs, heldTimeMs } from "../command/blocking";
 import { type Command, CommandState, sentFor } from "../command/command";
 import type { ReadFrom, RetryPolicy, SentCommand, SettleHook } from "../command/command-extra";
-import { CommandFlag } from "../command/command-spec";
+import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
 import type { QueuePosition } from "../link/queue-position";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
@@ -254,7 +254,7 @@ class BlockingLimit extends Limit {
     }
     const recall = command.extra?.recall;
     if (recall && command.state === CommandState.Sent) recall();
-    else command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+    else command.fulfil(null, LEGACY_SHAPE);
   }
 }
 

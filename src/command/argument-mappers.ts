@@ -32,26 +32,19 @@ export function prepareArguments(spec: CommandSpec, args: unknown[], copies = tr
     throw new TypeError(`The argument transformer of "${spec.name}" did not return an array`);
   }
   // The transformer may have kept this array, so it must not be changed.
-  return convertFrom(mapped === flat ? flat : [...mapped], 0, spec.name, copies);
+  return convert(mapped === flat ? flat : [...mapped], spec.name, copies);
 }
 
 /** Flattens one level and turns every argument into a string or a Buffer, in place where possible. */
 export function normalizeArguments(args: unknown[], commandName: string, copies = true): Argument[] {
-  for (let index = 0; index < args.length; index++) {
-    const value = args[index];
-    if (typeof value === "string") continue;
-    if (typeof value === "object" && isList(value)) {
-      return convertFrom(flattenFrom(args, index, commandName), index, commandName, copies);
-    }
-    args[index] = toArgument(value, index, commandName, copies);
-  }
-  return args as Argument[];
+  return convert(flattenOnce(args, commandName), commandName, copies);
 }
 
 /** Flattens one level. Returns the array itself when it is flat. */
 export function flattenOnce(args: unknown[], commandName: string): unknown[] {
   for (let index = 0; index < args.length; index++) {
-    if (isList(args[index])) return flattenFrom(args, index, commandName);
+    const value = args[index];
+    if (typeof value === "object" && isList(value)) return flattenFrom(args, index, commandName);
   }
   return args;
 }
@@ -96,8 +89,8 @@ export function toArgument(value: unknown, index: number, commandName: string, c
   }
 }
 
-function convertFrom(args: unknown[], from: number, commandName: string, copies: boolean): Argument[] {
-  for (let index = from; index < args.length; index++) {
+function convert(args: unknown[], commandName: string, copies: boolean): Argument[] {
+  for (let index = 0; index < args.length; index++) {
     const value = args[index];
     if (typeof value !== "string") args[index] = toArgument(value, index, commandName, copies);
   }

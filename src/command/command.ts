@@ -15,7 +15,7 @@ import { INSPECT, type InspectArguments } from "../util/inspect";
 import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra, type SentCommand } from "./command-extra";
-import type { CommandSpec, ReplyShape } from "./command-spec";
+import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
 import { decodeBuffersDeep, mapReply } from "./reply-mappers";
 import { UNROUTED } from "./slot";
 
@@ -62,8 +62,6 @@ export interface Completion {
   fulfil(command: Command, value: Reply, shape: ReplyShape): void;
   reject(command: Command, error: Error): void;
 }
-
-const KNOWN_SHAPE: ReplyShape = { protocol: 3, replyMapping: "legacy" };
 
 const NOBODY: Completion = { promise: null, fulfil() {}, reject() {} };
 
@@ -177,11 +175,7 @@ export class Command {
 
   /** Settles with a value in its final shape, which was known without the server. */
   fulfilMapped(value: Reply): void {
-    if (this.state >= CommandState.Settled) return;
-    this.state = CommandState.Settled;
-    if (this.extra !== null) this.extra.onFulfilled(value);
-    this.completion.fulfil(this, value, KNOWN_SHAPE);
-    if (this.batch !== null) this.batch.settleOne();
+    if (this.state < CommandState.Settled) this.settle(value, LEGACY_SHAPE);
   }
 
   /** Settles the completion with the error. */
@@ -264,6 +258,10 @@ export class Command {
         return;
       }
     }
+    this.settle(value, shape);
+  }
+
+  private settle(value: Reply, shape: ReplyShape): void {
     this.state = CommandState.Settled;
     if (this.extra !== null) this.extra.onFulfilled(value);
     this.completion.fulfil(this, value, shape);

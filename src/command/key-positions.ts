@@ -97,12 +97,7 @@ export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyR
  * nothing: the cluster calls it for every command.
  */
 export function firstKeyPosition(spec: Keyed, args: readonly Argument[]): number {
-  return firstOf(spec.keys, args);
-}
-
-/** The same for a rule that does not belong to a spec. */
-export function firstKeyOfRule(rule: KeyRule, args: readonly Argument[]): number {
-  return firstOf(rule, args);
+  return firstKeyOfRule(spec.keys, args);
 }
 
 /** Positions of all keys, in order. */
@@ -135,7 +130,8 @@ function bytesOf(value: Argument): Buffer {
   return typeof value === "string" ? Buffer.from(value) : value;
 }
 
-function firstOf(rule: KeyRule, args: readonly Argument[]): number {
+/** Like `firstKeyPosition`, for a rule that does not belong to a spec. */
+export function firstKeyOfRule(rule: KeyRule, args: readonly Argument[]): number {
   switch (rule.walk) {
     case KeyWalk.None:
       return -1;
@@ -150,7 +146,7 @@ function firstOf(rule: KeyRule, args: readonly Argument[]): number {
     }
     case KeyWalk.Subcommand: {
       const inner = ruleOfSubcommand(rule, args);
-      return inner === undefined ? -1 : firstOf(inner, args);
+      return inner === undefined ? -1 : firstKeyOfRule(inner, args);
     }
     case KeyWalk.Migrate:
       return migratePositions(args)[0] ?? -1;
