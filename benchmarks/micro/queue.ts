@@ -15,21 +15,9 @@ const spec = specOf("get");
 const commands = Array.from({ length: COUNT }, () => new Command(spec, ["key"], false, IGNORED));
 
 const queue = new CommandQueue();
-report("queue: push, advance, shift", COUNT, () => {
+report("queue: push, write, shift", COUNT, () => {
   for (const command of commands) queue.push(command);
-  for (let index = 0; index < COUNT; index++) {
-    queue.advance();
-    queue.wroteCommand();
-  }
-  for (let index = 0; index < COUNT; index++) queue.shift();
-});
-
-report("queue: a batch, advance, shift", COUNT, () => {
-  queue.pushBatch(commands);
-  for (let index = 0; index < COUNT; index++) {
-    queue.advance();
-    queue.wroteCommand();
-  }
+  for (let index = 0; index < COUNT; index++) queue.addSent(queue.takeUnsent() as Command);
   for (let index = 0; index < COUNT; index++) queue.shift();
 });
 

@@ -36,8 +36,11 @@ const worker = new Worker(new URL("./stepper.mjs", import.meta.url), {
 });
 await once(worker, "message");
 
-/** Stepping takes seconds, in which a watchdog would come to doubt the connections. */
-const UNWATCHED = { watchdog: false };
+/** Stepping takes minutes on a busy machine: no watchdog and no limit of the handshake may interfere. */
+const UNWATCHED = { watchdog: false, connectTimeout: 600_000 };
+
+/** The reply of a server that speaks RESP3, as all supported ones do. */
+const HELLO = new RawReply("%2\r\n$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n");
 
 /** Records the calls of `body`, from its start until its promise settles. */
 async function record(body) {
@@ -111,6 +114,7 @@ async function onOneServer() {
   const server = await FakeServer.start();
   const values = new Map([["user:1", "1"]]);
   server.handler = ([name, key, value]) => {
+    if (name?.toLowerCase() === "hello") return HELLO;
     if (name?.toLowerCase() === "get") return values.get(key) ?? null;
     if (name?.toLowerCase() === "set") {
       values.set(key, value);

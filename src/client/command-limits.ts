@@ -10,7 +10,7 @@ import { type Command, CommandState, sentFor } from "../command/command";
 import type { ReadFrom, RetryPolicy, SentCommand, SettleHook } from "../command/command-extra";
 import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
-import type { QueuePosition } from "../link/queue-position";
+import type { QueuePosition } from "../link/link-options";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { checkSettings, type SettingChecks, signalOnly } from "../util/check-settings";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";

@@ -26,8 +26,6 @@ export const CommandState = {
   /** Encoded for the current connection and unanswered. */
   Sent: 2,
   Settled: 3,
-  /** Settled before it was written: it holds a place in the command queue but will get no reply. */
-  Dropped: 4,
 } as const;
 export type CommandState = (typeof CommandState)[keyof typeof CommandState];
 

@@ -9,7 +9,7 @@ import type { Duplex } from "node:stream";
 import { batchOf, type Command, markAnswered } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import { ConnectionClosedError, type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
+import { type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { hideBytes } from "../observability/redact";
 import { type Message, Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
@@ -39,11 +39,15 @@ export interface ConnectionLife {
   onOpen(): void;
   /** A socket or protocol error; `onClose` follows. */
   onConnectionError?(error: Error): void;
-  /** Called before a write while the watchdog is not running. */
-  onAwake?(): void;
-  /** `first` is about to be queued on an idle connection that was silent for longer than `doubtAfterMs`. */
-  onSilence?(silentMs: number, first: Command | undefined): void;
   onClose(): void;
+}
+
+/** Notified of a silence that ends with the next command. */
+export interface SilenceListener {
+  /** The shortest silence that counts. */
+  readonly doubtAfterMs: number;
+  /** `first` is about to be queued on an idle connection. */
+  onSilence(silentMs: number, first: Command | undefined): void;
 }
 
 /** Judges error replies. Returns true when the command was taken over; otherwise it fails with the error. */
@@ -99,8 +103,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   readyAtMs = 0;
   /** The time from the open socket to the end of the handshake: a few round trips. */
   handshakeMs = 0;
-  /** The silence after which `onSilence` announces the next command; 0: never. */
-  doubtAfterMs = 0;
+  /** Null: silence before a command has no meaning. */
+  silenceListener: SilenceListener | null = null;
   /** The fault in the received bytes or replies, if that closed the connection. */
   protocolError: Error | null = null;
   bytesRead = 0;
@@ -114,8 +118,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** Identifies one run of one server, if the handshake returned it. */
   serverRunId: string | null = null;
   isMonitoring = false;
-  /** The watchdog is not running, because no reply is due; the next write calls `onAwake`. */
-  isUnwatched = false;
+  /** The watchdog, while it does not run because no reply is due; the next write wakes it. */
+  sleepingWatchdog: WriterSource["sleepingWatchdog"] = null;
   /** Commands queued now are written at the end of the task, with any policy. */
   isGathering = false;
   /** Null: the server may stay silent without limit. */
@@ -249,7 +253,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   dispatchBatch(commands: readonly Command[]): void {
     if (this.queue.inFlight === 0) this.endSilence(commands[0]);
     if (batchOf(commands)?.isHeld === true) this.meter.isHeld = true;
-    this.queue.pushBatch(commands);
+    for (const command of commands) this.queue.push(command);
     this.writer.onBatchQueued();
   }
 
@@ -287,15 +291,18 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   nextDecoding(): number {
     const command = this.queue.head();
+    const isResp2 = this.shape.protocol === 2;
     const isUsual =
-      command !== undefined && (command.spec.flags & SUBSCRIBING) === 0 && !this.isInSubscriberMode;
+      command !== undefined &&
+      (command.spec.flags & SUBSCRIBING) === 0 &&
+      !(isResp2 && !this.deps.subscriptions.isEmpty);
     this.isUsualReply = isUsual;
-    if (!isUsual) return this.decodingOfSubscriber;
+    if (!isUsual) return isResp2 ? Decode.Buffers | Decode.Messages : Decode.Buffers;
     return command.isReadAsBuffers ? this.decoding | Decode.Buffers : this.decoding;
   }
 
   onReply(value: Reply): void {
-    if (this.isUsualReply) this.settle(this.queue.takeHead(), value);
+    if (this.isUsualReply) this.settle(this.queue.shift() as Command, value);
     else this.onUnusualReply(value);
   }
 
@@ -323,13 +330,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.breakOff(error);
   }
 
-  // --- WriterSource ----------------------------------------------------------------------
-
-  onAwake(): void {
-    this.isUnwatched = false;
-    this.deps.life.onAwake?.();
-  }
-
   // --- inside ----------------------------------------------------------------------------
 
   /** Returns false if the connection cannot drain. */
@@ -348,14 +348,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   private halfClose(): void {
     if (this.socketEnd !== null) Reflect.apply(this.socketEnd, this.socket, []);
-  }
-
-  private get isInSubscriberMode(): boolean {
-    return this.shape.protocol === 2 && !this.deps.subscriptions.isEmpty;
-  }
-
-  private get decodingOfSubscriber(): number {
-    return this.shape.protocol === 2 ? Decode.Buffers | Decode.Messages : Decode.Buffers;
   }
 
   private settle(command: Command, value: Reply): void {
@@ -380,7 +372,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       );
       return;
     }
-    this.settle(this.queue.takeHead(), command.isReadAsBuffers ? value : toText(value));
+    this.queue.shift();
+    this.settle(command, command.isReadAsBuffers ? value : toText(value));
   }
 
   /**
@@ -398,12 +391,13 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   /** Nothing is in flight, and a command is about to be queued. */
   private endSilence(first?: Command): void {
-    if (this.doubtAfterMs === 0 || this.queue.unsent > 0) return;
+    const { silenceListener } = this;
+    if (silenceListener === null || this.queue.unsent > 0) return;
     const nowMs = clockMs();
     const offsetMs = dateMs() - nowMs;
     const silentMs = nowMs - this.lastActivityMs + Math.max(0, offsetMs - this.offsetMs);
     this.offsetMs = offsetMs;
-    if (silentMs >= this.doubtAfterMs) this.deps.life.onSilence?.(silentMs, first);
+    if (silentMs >= silenceListener.doubtAfterMs) silenceListener.onSilence(silentMs, first);
   }
 
   private noteArrival(size: number): void {
@@ -440,7 +434,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     if (this.state === ConnectionState.Closed) return;
     this.state = move(this.state, ConnectionState.Closed);
     this.parser.stop();
-    this.meter.close(() => new ConnectionClosedError());
+    this.meter.close();
     stopTimer(this.destroyTimer);
     this.socketTimeout?.stop();
     this.deps.life.onClose();

@@ -1,25 +1,33 @@
 /**
- * Fills one flush: takes unsent commands in order, passes each through the write filter and encodes it, until
- * the flush has enough bytes. It never writes to the socket.
+ * Fills one flush: takes unsent commands in order, asks `command/fate.ts` whether each is still written, and
+ * encodes it, until the flush has enough bytes. It never writes to the socket.
  */
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
-import { encodeName } from "../command/command-spec";
+import { CommandFlag, encodeName } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import { endingError } from "../command/ending-errors";
+import { type FateEvent, fateOf } from "../command/fate";
 import { writeWatch } from "../command/write-watch";
 import { isCommandTraced, type ServerContext } from "../observability/channels";
 import { encodeCommand } from "../protocol/encoder";
 import { type OutputBuffer, REFERENCE_FROM_BYTES } from "../protocol/output-buffer";
+import { userClockMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { CommandQueue } from "./command-queue";
 import type { ScriptMemory } from "./script-memory";
-import { beginWriting } from "./write-filter";
 
 /**
  * If at most this many commands are large, which means that they are sent by reference on average, they share one
  * flush of up to this many times the usual bytes.
  */
 const FEW = 16;
+
+const WRITING: FateEvent = { kind: "writing" };
+
+/** A faked clock may return 0, which would mean that the command was not written. */
+const JUST_STARTED_MS = Number.EPSILON;
 
 export interface WriteListener {
   /**
@@ -71,22 +79,20 @@ export class FlushEncoder {
     const listener = isTraced(this.listener) ? this.listener : null;
     let count = 0;
     do {
-      const command = queue.advance();
+      const command = queue.takeUnsent();
       if (command === undefined) break;
       const trouble = this.encodeOne(command, listener);
       if (trouble !== null) return trouble;
-    } while (++count < unsent && !this.isFull(count));
+    } while (++count < unsent && (this.output.length < this.highWaterBytes || this.isLarge(count)));
     return null;
   }
 
   private encodeOne(command: Command, listener: WriteListener | null): Error | null {
     const { queue } = this;
-    if (command.state === CommandState.Queued && mayPass(command)) {
-      command.state = CommandState.Sent;
-    } else if (!beginWriting(command, queue.answered + queue.inFlight)) return null;
+    if (!beginWriting(command, queue)) return null;
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
+    queue.addSent(command);
     if (listener !== null) listener.onWrite(command);
-    queue.wroteCommand();
     try {
       encodeCommand(this.output, command.spec.encodedName ?? encodeName(command.spec), command.args);
       return null;
@@ -95,25 +101,47 @@ export class FlushEncoder {
     }
   }
 
-  private isFull(count: number): boolean {
+  /** Whether so many commands are few and large, so that more may follow in this flush. */
+  private isLarge(count: number): boolean {
     const { length } = this.output;
-    if (length < this.highWaterBytes) return false;
-    return count >= FEW || length < count * REFERENCE_FROM_BYTES || length >= this.highWaterBytes * FEW;
+    return count < FEW && length >= count * REFERENCE_FROM_BYTES && length < this.highWaterBytes * FEW;
   }
-}
-
-/** No check and no record is needed before it is written, as for nearly all commands. */
-function mayPass({ batch, extra }: Command): boolean {
-  if (extra !== null) return false;
-  return (
-    batch === null ||
-    (batch.kind === BatchKind.Automatic && batch.trace === null) ||
-    (batch.isStarted && batch.kind !== BatchKind.Transaction)
-  );
 }
 
 function failWith(command: Command, error: unknown): Error {
   const cause = toError(error);
   command.fail(cause);
   return cause;
+}
+
+/** Returns true if the command must be encoded now, and records the time and place of its write. */
+export function beginWriting(command: Command, order: Pick<CommandQueue, "answered" | "inFlight">): boolean {
+  const { extra } = command;
+  const group = extra === null ? command.batch : command.group;
+  // Most commands are not given up, and no other command depends on them.
+  const isOrdinary =
+    command.state < CommandState.Settled && (group === null || group.kind !== BatchKind.Transaction);
+  if (!isOrdinary) {
+    if (!goesOn(command)) return false;
+    if (command.isSettled) return true;
+  }
+  if (group !== null && !group.isStarted) group.start();
+  if (extra !== null) {
+    extra.sentAtMs = userClockMs() || JUST_STARTED_MS;
+    extra.place = order.answered + order.inFlight;
+  }
+  command.state = CommandState.Sent;
+  return true;
+}
+
+function goesOn(command: Command): boolean {
+  const { does, ending, endsBatch } = fateOf(command, WRITING);
+  if (does === "goes on") return true;
+  if (endsBatch) command.group?.refuse();
+  if (ending !== null && !command.isSettled) command.fail(endingError(ending, command));
+  if (does === "is closed by DISCARD") {
+    if ((command.spec.flags & CommandFlag.Exec) !== 0) command.spec = specOf("discard");
+    return true;
+  }
+  return false;
 }

@@ -6,6 +6,7 @@
 
 import { Batch } from "../command/batch";
 import { CommandFlag } from "../command/command-spec";
+import { ConnectionClosedError } from "../errors";
 import { type FlushCause, type FlushContext, flushChannel } from "../observability/work-channels";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
@@ -52,11 +53,11 @@ export class FlushMeter {
 
   /** A flush is about to be filled; if nothing was in flight, the connection has read the clock. */
   begin(idleSinceMs: number): void {
-    const { queue } = this;
-    this.inFlight = queue.inFlight;
-    this.place = queue.answered + queue.inFlight;
+    const { answered, inFlight } = this.queue;
+    this.inFlight = inFlight;
+    this.place = answered + inFlight;
     this.batches = Batch.started;
-    if (queue.inFlight === 0) this.beganMs = idleSinceMs;
+    if (inFlight === 0) this.beganMs = idleSinceMs;
     else if (this.timedPlace === UNMEASURED || flushChannel.isHeard) this.beganMs = clockMs();
   }
 
@@ -86,7 +87,7 @@ export class FlushMeter {
     counts.bytesRead += size;
     if (this.timedPlace !== UNMEASURED && queue.answered > this.timedPlace) {
       this.timedPlace = UNMEASURED;
-      this.noteTrip(Math.max(0, nowMs - this.timedFromMs), nowMs);
+      counts.roundTrips.note(Math.max(0, nowMs - this.timedFromMs), nowMs);
     }
     if (this.pending !== null) this.settle(this.pending, nowMs);
   }
@@ -98,15 +99,10 @@ export class FlushMeter {
   }
 
   /** The connection is closed. */
-  close(makeError: () => Error): void {
+  close(): void {
     this.drained();
-    const { pending } = this;
+    for (const { context } of this.pending ?? []) flushChannel.settle(context, new ConnectionClosedError());
     this.pending = null;
-    if (pending !== null) for (const { context } of pending) flushChannel.settle(context, makeError());
-  }
-
-  private noteTrip(tripMs: number, nowMs: number): void {
-    this.counts.roundTrips.note(tripMs, nowMs);
   }
 
   private time(): void {

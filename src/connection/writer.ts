@@ -39,9 +39,8 @@ export interface WriterSource {
   lastActivityMs: number;
   /** Commands queued now are written at the end of the task, with any policy. */
   readonly isGathering: boolean;
-  /** The watchdog is not running: `onAwake` must be called before a write. */
-  readonly isUnwatched: boolean;
-  onAwake(): void;
+  /** Woken by a write after which a reply is due; null: it is awake, or absent. */
+  sleepingWatchdog: { wake(): void } | null;
   /** Started after a write; null: the server may stay silent without limit. */
   readonly socketTimeout: { windUp(): void } | null;
   /** A part of a command is in the buffer, or the socket has thrown: the connection cannot continue. */
@@ -222,7 +221,10 @@ export class Writer implements Flushable {
   private endIdle(): void {
     const { source } = this;
     source.lastActivityMs = clockMs();
-    if (source.isUnwatched) source.onAwake();
+    const { sleepingWatchdog } = source;
+    if (sleepingWatchdog === null) return;
+    source.sleepingWatchdog = null;
+    sleepingWatchdog.wake();
   }
 
   private fill(unsent: number): Error | null {

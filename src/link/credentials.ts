@@ -60,7 +60,7 @@ export function expiryOf({ expiresAt }: ExpiringCredentials): number {
 export interface CredentialHost {
   /** Sends AUTH on the current connection; null when it cannot be sent now, and `release` follows later. */
   authenticate(credentials: Credentials): Promise<Error | null> | null;
-  onError(error: Error): void;
+  report(type: string, error: Error): void;
 }
 
 /** The share of their lifetime after which they are renewed, as in clients of other languages. */
@@ -135,7 +135,7 @@ export class CredentialRenewal {
   }
 
   private fail(error: Error): void {
-    this.host.onError(error);
+    this.host.report("error", error);
     this.later(this.retryMs, () => this.renew());
     this.retryMs = Math.min(this.retryMs * 2, LONGEST_RETRY_MS);
   }

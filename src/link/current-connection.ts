@@ -11,15 +11,14 @@ import { IGNORED } from "../command/promise-completion";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
-import type { CredentialSource } from "./credentials";
 import { EarlyCommands, type EarlyDeps } from "./early-commands";
+import type { LinkDeps } from "./link-options";
 import { DB_WHEN_SENT, SelectedDb, type Selects } from "./selected-db";
 import type { Unblocker, UnblockerDeps } from "./unblocker";
 
 export interface CurrentOwner extends UnblockerDeps, EarlyDeps {
-  /** Returns true if a command that uses fieldsets is sent later. */
-  holdsBack(command: Command): boolean;
-  onSelect(db: number): void;
+  /** Returns true if the command is sent later, because it needs a fieldset that is not prepared. */
+  readonly fieldsets: { holdsBack(command: Command): boolean };
 }
 
 export class CurrentConnection {
@@ -35,7 +34,7 @@ export class CurrentConnection {
 
   constructor(
     private readonly owner: CurrentOwner,
-    private readonly source: CredentialSource,
+    private readonly deps: Pick<LinkDeps, "credentials" | "listener">,
   ) {
     this.early = new EarlyCommands(this, owner);
   }
@@ -62,7 +61,7 @@ export class CurrentConnection {
   }
 
   send(command: Command): void {
-    if ((command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.owner.holdsBack(command)) return;
+    if (this.owner.fieldsets.holdsBack(command)) return;
     if (command.db === DB_WHEN_SENT) command.db = this.selected.db;
     if (command.db !== this.selected.db || this.isDeciding) this.selectAnew(command.db);
     this.note(command);
@@ -73,13 +72,10 @@ export class CurrentConnection {
     this.connection?.dispatch(command);
   }
 
-  /**
-   * Sends a command again on the connection that has just answered it. Returns false when that is not ready.
-   */
-  resend(command: Command): boolean {
-    if (!this.isReady) return false;
-    this.send(command);
-    return true;
+  /** Sends a command again on the connection that has just answered it, or on the next one. */
+  resend(command: Command): void {
+    if (this.isReady) this.send(command);
+    else this.owner.offline.requeue(command);
   }
 
   /** The selected database is unknown until the reply of an EXEC. */
@@ -150,7 +146,7 @@ export class CurrentConnection {
   private recall(command: Command): void {
     if (this.unblocker === null) {
       const parts = require("./unblocker") as typeof import("./unblocker");
-      this.unblocker = new parts.Unblocker(this, this.owner, this.source);
+      this.unblocker = new parts.Unblocker(this, this.owner, this.deps);
     }
     this.unblocker.recall(command);
   }
@@ -163,6 +159,6 @@ export class CurrentConnection {
   }
 
   private tell(before: number): void {
-    if (this.selected.db !== before) this.owner.onSelect(this.selected.db);
+    if (this.selected.db !== before) this.deps.listener.onSelect(this.selected.db);
   }
 }

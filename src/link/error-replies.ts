@@ -25,7 +25,6 @@ import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
 import type { LinkDeps, LinkOptions } from "./link-options";
-import { ManagedFieldsets } from "./managed-fieldsets";
 import type { OfflineQueue } from "./offline-queue";
 import type { DatabaseChanges } from "./selected-db";
 
@@ -34,13 +33,12 @@ export interface ErrorReplyDeps {
   readonly current: CurrentConnection;
   readonly offline: OfflineQueue;
   readonly databases: DatabaseChanges;
-  /** A command was not sent before its connection was lost: it waits for the next one, or fails. */
-  keep(command: Command): void;
+  readonly fieldsets: { recovers(command: Command, error: Error): boolean };
   /** Half-closes the connection; a new one follows. */
   reconnect(): void;
   /** The server rejects the client in the handshake. */
   onTurnedAway(error: Error): void;
-  onError(error: Error): void;
+  report(type: string, error: Error): void;
 }
 
 const WRONG_SERVER = /^(READONLY|MASTERDOWN|LOADING) /;
@@ -48,16 +46,13 @@ const FIRST_QUIET_MS = 1000;
 const LONGEST_QUIET_MS = 30_000;
 
 export class ErrorReplies implements ErrorJudge {
-  readonly fieldsets: ManagedFieldsets;
   private quietMs = FIRST_QUIET_MS;
   private lastLeftMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly deps: ErrorReplyDeps,
     private readonly cluster: Pick<LinkDeps, "redirects">,
-  ) {
-    this.fieldsets = new ManagedFieldsets(deps.options.himportFieldsets ?? [], deps);
-  }
+  ) {}
 
   /** Returns true when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
@@ -69,9 +64,9 @@ export class ErrorReplies implements ErrorJudge {
     const { message } = error;
     const fate = fateOf(command, { kind: "error reply", message, isServerLeft: false });
     if (fate.ending === null) return this.carryOut(command, fate);
-    if (this.recoversFieldset(command, error)) return true;
+    if (deps.fieldsets.recovers(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
-    if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.onError(error);
+    if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.report("error", error);
     const otherwise = fateOf(command, { kind: "error reply", message, isServerLeft: true });
     if (this.isAskedAgain(command, error) && this.carryOut(command, otherwise)) return true;
     if (this.cluster.redirects(command, error)) return true;
@@ -102,24 +97,15 @@ export class ErrorReplies implements ErrorJudge {
 
   /** Returns true when the command is sent again. */
   private carryOut(command: Command, { does, endsBatch }: Fate): boolean {
+    const { current, offline } = this.deps;
     if (endsBatch) command.group?.refuse();
-    if (does === "goes again on the next connection") this.deps.offline.requeue(command);
+    if (does === "goes again on the next connection") offline.requeue(command);
     else if (does === "goes again on this connection") {
       // It is sent with the text of its script.
-      this.deps.current.connection?.scripts.forget(command.extra?.script?.sha ?? "");
-      this.resendNow(command);
+      current.connection?.scripts.forget(command.extra?.script?.sha ?? "");
+      current.resend(command);
     } else return false;
     return true;
-  }
-
-  /** The server forgot a fieldset: the command is sent again after a PREPARE. */
-  private recoversFieldset(command: Command, error: Error): boolean {
-    return (command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.fieldsets.recovers(command, error);
-  }
-
-  private resendNow(command: Command): void {
-    const { current, offline } = this.deps;
-    if (!current.resend(command)) offline.requeue(command);
   }
 
   /**

@@ -4,7 +4,7 @@
  * exactly one of these.
  */
 
-import { type Command, CommandState } from "../command/command";
+import type { Command } from "../command/command";
 import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
 import { isRead } from "../command/command-table";
 import { causeOf, EndingErrors } from "../command/ending-errors";
@@ -180,13 +180,13 @@ export function withoutRequests(left: Left, cause?: Error): Left {
     settle(command, fateOf(command, event), errors);
     return false;
   };
-  return { sent: only(left.sent, isUsers), unsent: only(left.unsent, isUsers) };
+  return { sent: left.sent.filter(isUsers), unsent: left.unsent.filter(isUsers) };
 }
 
 /** Fails the commands that must not be sent again after a loss and returns the others in order. */
 export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
   const { sent, unsent: notSent } = left;
-  const oldest = sent.find((command) => command.state !== CommandState.Dropped);
+  const [oldest] = sent;
   if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest, loss.livedMs))
     oldest.noteLossAsOldest();
   let unsent = notSent.concat(loss.takeLate());
@@ -208,10 +208,9 @@ export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
   // A transaction that has lost a member is refused before its first member is handled.
   for (const all of [sent, unsent])
     for (const command of all) if (command.isSettled) goesAgain(command, true);
-  let again = only(sent, (command) => goesAgain(command, true));
+  const again = sent.filter((command) => goesAgain(command, true));
   do {
-    const more = only(unsent, (command) => goesAgain(command, false));
-    if (more.length > 0) again = again.concat(more);
+    for (const command of unsent) if (goesAgain(command, false)) again.push(command);
     unsent = loss.takeLate();
   } while (unsent.length > 0);
   for (const { group } of again) if (group !== null) group.isStarted = false;
@@ -236,14 +235,4 @@ function settle(command: Command, { does, ending, endsBatch }: Fate, errors: End
   const error = errors.next(ending, command);
   if (error instanceof AbortError) attachCommand(error, command.name, command.args);
   command.fail(error);
-}
-
-/**
- * Like `filter`, but returns the same array if every entry passes, because a lost connection may leave very
- * many commands.
- */
-function only<Entry>(entries: readonly Entry[], isWanted: (entry: Entry) => boolean): readonly Entry[] {
-  const unwanted = entries.findIndex((entry) => !isWanted(entry));
-  if (unwanted < 0) return entries;
-  return entries.slice(0, unwanted).concat(entries.slice(unwanted + 1).filter(isWanted));
 }

@@ -16,6 +16,7 @@ import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap, Subscriptions } from "../connection/subscriptions";
 import type { FlushPolicy } from "../connection/writer";
+import type { TimeoutDetails } from "../errors";
 import type { AbstractConnector } from "./connector";
 import type { ExpiringCredentials } from "./credentials";
 import type { IdentitySource } from "./establishment";
@@ -138,6 +139,9 @@ export const NO_MOVER: LinkMover = {
   look() {},
   stop() {},
 };
+
+/** The position of a command among those of its link, for the errors of time limits. */
+export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
 
 /** The collaborators of a link. Each one is passed to the part that needs it. */
 export interface LinkDeps extends IdentitySource {

@@ -9,7 +9,7 @@
  *                        \-> OfflineQueue
  */
 
-import type { Command } from "../command/command";
+import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { causeOf } from "../command/ending-errors";
@@ -42,12 +42,13 @@ import {
   type LinkOptions,
   type MovableLink,
   NO_MOVER,
+  type QueuePosition,
   serverOf,
 } from "./link-options";
 import { isConnected, type LinkMode, type LinkStatus, moveLink } from "./link-state";
 import { Liveness } from "./liveness";
+import { ManagedFieldsets } from "./managed-fieldsets";
 import { OfflineQueue } from "./offline-queue";
-import { type QueuePosition, queuePosition } from "./queue-position";
 import { Reconnection } from "./reconnection";
 import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
 import { DatabaseChanges, type DatabaseDeps } from "./selected-db";
@@ -78,6 +79,7 @@ export class Link implements Dispatcher, CalledByParts {
   readonly session: Session;
   readonly current: CurrentConnection;
   readonly databases: DatabaseChanges;
+  readonly fieldsets: ManagedFieldsets;
   private readonly reconnection: Reconnection;
   private readonly errorReplies: ErrorReplies;
   private readonly stateReplies: StateReplies;
@@ -108,6 +110,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.current = new CurrentConnection(this, deps);
     this.databases = new DatabaseChanges(this, options.db ?? 0);
     this.reconnection = new Reconnection(options, connector, deps, this);
+    this.fieldsets = new ManagedFieldsets(options.himportFieldsets ?? [], this);
     this.errorReplies = new ErrorReplies(this, deps);
     this.stateReplies = new StateReplies(this);
     this.liveness = new Liveness(this, deps);
@@ -254,8 +257,14 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   /** The position of a command of this link, for the error of a timeout. */
-  positionOf(command: Parameters<typeof queuePosition>[0]): QueuePosition {
-    return queuePosition(command, this.connection, this.offline.length, this.server);
+  positionOf({ state, extra }: Pick<Command, "extra"> & { readonly state: number }): QueuePosition {
+    const { connection, server } = this;
+    const isSent = state === CommandState.Sent && connection !== null && extra !== null;
+    const ahead = isSent
+      ? extra.place - connection.queue.answered
+      : (connection?.queue.length ?? 0) + this.offline.length - 1;
+    const bytesAhead = connection?.socket?.writableLength ?? 0;
+    return { commandsAhead: Math.max(0, ahead), bytesAhead, server };
   }
 
   /** Emits an error under its name. Expected errors while the link is closing are not emitted. */
@@ -280,18 +289,6 @@ export class Link implements Dispatcher, CalledByParts {
     this.leaveConnection(true, false);
   }
 
-  holdsBack(command: Command): boolean {
-    return this.errorReplies.fieldsets.holdsBack(command);
-  }
-
-  onSelect(db: number): void {
-    this.deps.listener.onSelect(db);
-  }
-
-  prepareFieldsets(): void {
-    this.errorReplies.fieldsets.prepareAll();
-  }
-
   onQuit(): void {
     this.hasQuit = true;
     // Unlike servers, some proxies do not close the connection after QUIT.
@@ -305,18 +302,6 @@ export class Link implements Dispatcher, CalledByParts {
   onNamedError(type: string, error: Error): void {
     if (!this.hasBeenReady) this.leftovers.failMistaken(error);
     this.report(type, error);
-  }
-
-  onError(error: Error): void {
-    this.report("error", error);
-  }
-
-  onAwake(): void {
-    this.liveness.wake();
-  }
-
-  onSilence(silentMs: number, first: Command | undefined): void {
-    this.liveness.onSilence(silentMs, first);
   }
 
   // --- MovableLink -------------------------------------------------------------------------
@@ -365,7 +350,7 @@ export class Link implements Dispatcher, CalledByParts {
     if (connection === null || this.status !== "ready") return;
     connection.limitSilence(isRelaxed ? 0 : (options.socketTimeout ?? 0));
     if (!isRelaxed) this.liveness.start(connection);
-    else this.liveness.pause(connection);
+    else this.liveness.stop();
   }
 
   get isReady(): boolean {

@@ -5,7 +5,7 @@
 
 import type { Command, Completion } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
-import type { Connection } from "../connection/connection";
+import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
 import { ownCommand } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
@@ -47,13 +47,13 @@ export interface ProbedLink {
   report(type: string, error: Error): void;
 }
 
-export class Liveness implements WatchdogOwner, Completion {
+export class Liveness implements WatchdogOwner, SilenceListener, Completion {
   /** It is the completion of its own PINGs, whose outcome is ignored. */
   readonly promise = null;
   private readonly watchdog: Watchdog | null;
   private probing: Probing | null = null;
   private check: LineCheck | null = null;
-  private readonly idleMs: number;
+  readonly doubtAfterMs: number;
   /** A connection that must not be checked: its user has no right to PING. */
   private refused: Connection | null = null;
 
@@ -62,13 +62,15 @@ export class Liveness implements WatchdogOwner, Completion {
     private readonly owner: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
   ) {
     const { watchdog } = link.options;
-    this.idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
-    this.watchdog = this.idleMs > 0 ? new Watchdog(this.idleMs, this) : null;
+    const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
+    this.watchdog = idleMs > 0 ? new Watchdog(idleMs, this) : null;
+    this.doubtAfterMs = idleMs * SILENCES_BEFORE_DOUBT;
   }
 
   start(connection: Connection): void {
-    this.watchdog?.attach(connection);
-    connection.doubtAfterMs = Math.max(0, this.idleMs) * SILENCES_BEFORE_DOUBT;
+    if (this.watchdog === null) return;
+    this.watchdog.attach(connection);
+    connection.silenceListener = this;
   }
 
   /** `first` follows a silence: unless it is inside a transaction, a PING precedes it. */
@@ -85,18 +87,10 @@ export class Liveness implements WatchdogOwner, Completion {
     );
   }
 
-  /** A reply may be due on the connection again. */
-  wake(): void {
-    this.watchdog?.wake();
-  }
-
   /** No check runs until `start`. */
-  pause(connection: Connection): void {
-    this.stop();
-    connection.doubtAfterMs = 0;
-  }
-
   stop(): void {
+    const { connection } = this.link;
+    if (connection !== null) connection.silenceListener = null;
     this.watchdog?.stop();
     this.probing?.stop();
     this.probing = null;

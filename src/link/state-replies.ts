@@ -1,7 +1,7 @@
 /** Follows replies that change the state of a connection: databases, protocol, RESET, MONITOR, QUIT. */
 
 import { BatchKind } from "../command/batch";
-import type { Command } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { StateFollower } from "../connection/connection";
 import type { Subscriptions } from "../connection/subscriptions";
@@ -14,8 +14,7 @@ export interface StateReplyDeps {
   readonly current: CurrentConnection;
   readonly subscriptions: Subscriptions;
   readonly databases: DatabaseChanges;
-  /** The connection has lost the fieldsets. */
-  prepareFieldsets(): void;
+  readonly fieldsets: { prepareAll(): void };
   /** The server is about to close. */
   onQuit(): void;
   /** The server sends the commands that it executes. */
@@ -31,19 +30,22 @@ export class StateReplies implements StateFollower {
     const { deps } = this;
     const { connection } = deps.current;
     const { flags, lowerName } = command.spec;
+    if (lowerName === "hello") {
+      const version = Number(command.args[0]);
+      if (version === 2 || version === 3) connection?.setProtocol(version);
+    }
+    // The handshake judges its other replies itself.
+    if (command.origin === Origin.Connection) return;
     if ((flags & CommandFlag.Exec) !== 0) {
       if (command.group instanceof OpenTransaction) command.group.nameErrors(reply);
       deps.databases.onExecSettled(command, reply);
     }
     const isSelected = (flags & CommandFlag.Select) !== 0 && command.group?.kind !== BatchKind.Transaction;
     if (isSelected) deps.databases.onSelected(Number(command.args[0]));
-    if (lowerName === "hello") {
-      const version = Number(command.args[0]);
-      if (version === 2 || version === 3) connection?.setProtocol(version);
-    } else if ((flags & CommandFlag.Reset) !== 0) {
+    if ((flags & CommandFlag.Reset) !== 0) {
       deps.subscriptions.clear();
       connection?.setProtocol(2);
-      deps.prepareFieldsets();
+      deps.fieldsets.prepareAll();
     }
     if ((flags & CommandFlag.Monitor) !== 0) {
       if (connection !== null) connection.isMonitoring = true;

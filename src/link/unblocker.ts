@@ -18,19 +18,16 @@ import { startTimer, stopTimer } from "../util/scheduling";
 import { isHeldIn, numberIn, rowOf } from "./client-list";
 import type { CredentialSource } from "./credentials";
 import type { LinkOptions } from "./link-options";
-import type { OfflineQueue } from "./offline-queue";
 import { canReach, openBeside, type Peer } from "./side-connection";
 
 /** The connection whose calls are ended. */
 interface BlockedWay {
   readonly connection: Connection | null;
-  /** Sends a call again; returns false when that is not possible now. */
-  resend(command: Command): boolean;
+  resend(command: Command): void;
 }
 
 export interface UnblockerDeps {
   readonly options: LinkOptions;
-  readonly offline: OfflineQueue;
 }
 
 /** The time that the server has to end a call before its caller gets null anyway. */
@@ -83,7 +80,7 @@ export class Unblocker {
     this.told--;
     if (command.isSettled) return true;
     if (command.extra?.isRecalled) tellNull(command);
-    else if (!this.current.resend(command)) this.deps.offline.requeue(command);
+    else this.current.resend(command);
     return true;
   }
 

@@ -101,7 +101,7 @@ export class Watchdog implements Looker {
     else if (this.owner.isListening(connection)) {
       if (this.silenceOf(connection) >= this.idleMs / 2) this.owner.onQuiet(connection);
     } else if (connection.queue.inFlight === 0) {
-      connection.isUnwatched = true;
+      connection.sleepingWatchdog = this;
       return false;
     }
     return true;

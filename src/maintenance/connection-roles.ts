@@ -3,7 +3,6 @@
  * events and messages follow the role.
  */
 
-import type { Command } from "../command/command";
 import type { Connection, ConnectionDeps, ConnectionLife } from "../connection/connection";
 import type { MessageListener } from "../connection/push-router";
 import { Subscriptions } from "../connection/subscriptions";
@@ -27,14 +26,6 @@ export class ChangeableLife implements ConnectionLife {
 
   onConnectionError(error: Error): void {
     this.target.onConnectionError?.(error);
-  }
-
-  onAwake(): void {
-    this.target.onAwake?.();
-  }
-
-  onSilence(silentMs: number, first: Command | undefined): void {
-    this.target.onSilence?.(silentMs, first);
   }
 
   onClose(): void {

@@ -6,8 +6,7 @@
  */
 
 import { BatchKind } from "../command/batch";
-import type { Command } from "../command/command";
-import { CommandFlag, type ReplyShape } from "../command/command-spec";
+import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { CommandMethod } from "../command/commander";
 import { AbortError } from "../errors";
@@ -61,9 +60,9 @@ export class BulkBatch extends PipelineRun {
   constructor(
     private readonly client: PipelineHost,
     private readonly PipelineClass: typeof Pipeline,
-    private readonly keepsRows: boolean,
+    keepsRows: boolean,
   ) {
-    super(client[SENDER], client.options.keyPrefix, false);
+    super(client[SENDER], client.options.keyPrefix, false, keepsRows);
     this.batch.kind = BatchKind.Automatic;
     // A source may reuse the same memory for its next command.
     this.copiesAtOnce = true;
@@ -137,38 +136,11 @@ export class BulkBatch extends PipelineRun {
     this.start();
   }
 
-  override answer(index: number, value: Reply): void {
-    if (!this.keepsRows && this.callbacks === null) this.countDown();
-    else {
-      super.answer(index, value);
-      this.noteReply(index, value);
-    }
-  }
-
-  override refuse(index: number, error: Error): void {
-    this.failures.push({ index, error });
-    super.refuse(index, error);
-    if (index === this.awaited) this.wake();
-  }
-
-  override fulfil(command: Command, value: Reply, shape: ReplyShape): void {
-    super.fulfil(command, value, shape);
-    // All other values are replies.
-    if ((command.spec.flags & CommandFlag.Exec) !== 0) this.noteReply(command.index, value);
-  }
-
-  override reject(command: Command, error: Error): void {
-    this.failures.push({ index: command.index, error });
-    super.reject(command, error);
-    if (command.index === this.awaited) this.wake();
-  }
-
-  private noteReply(index: number, value: Reply): void {
-    if (this.keepsRows) this.replyBytes += sizeOfReply(value);
-    if (index === this.awaited) this.wake();
-  }
-
-  private wake(): void {
+  override record(index: number, error: Error | null, value?: Reply): void {
+    if (error !== null) this.failures.push({ index, error });
+    else if (this.keepsRows) this.replyBytes += sizeOfReply(value);
+    super.record(index, error, value);
+    if (index !== this.awaited) return;
     this.awaited = -1;
     this.wakeReader?.();
     this.wakeReader = null;

@@ -3,7 +3,7 @@
  * all its commands, so a thousand commands cost one promise.
  */
 
-import { captureArguments, containsBytes, prepareArguments } from "../command/argument-mappers";
+import { captureArguments, prepareArguments } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
 import { Command, CommandState, type Completion } from "../command/command";
@@ -15,7 +15,7 @@ import {
   refusalByHand,
   refuseLooseArguments,
 } from "../command/command-factory";
-import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
+import { CommandFlag, type CommandSpec, type ReplyShape, TRANSACTION_END } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { isForgettable } from "../command/fate";
 import type { Tally } from "../command/promise-completion";
@@ -108,8 +108,6 @@ export class PipelineRun implements Completion, BatchFacts {
   isExecuted = false;
   /** Bytes are copied when a command is queued, not at `exec()`. */
   protected copiesAtOnce = false;
-  /** An argument is a Buffer, so `exec()` must copy bytes. */
-  private hasBytes = false;
 
   private readonly isStrict: boolean;
   protected readonly rows: Rows = [];
@@ -132,6 +130,8 @@ export class PipelineRun implements Completion, BatchFacts {
     private readonly prefix: KeyPrefix | undefined,
     /** The pipeline is one transaction and reports only the reply of EXEC. */
     readonly isTransaction: boolean,
+    /** Otherwise only the rows of failed commands are kept. */
+    protected readonly keepsRows = true,
   ) {
     this.outcome = new Promise((resolve, reject) => {
       this.settle = resolve;
@@ -223,7 +223,6 @@ export class PipelineRun implements Completion, BatchFacts {
       return;
     }
     command.index = this.length++;
-    this.hasBytes ||= containsBytes(command.args);
     this.batch.add(command);
     this.commands.push(command);
     this.prepare?.(command);
@@ -272,7 +271,8 @@ export class PipelineRun implements Completion, BatchFacts {
       return;
     }
     this.rows.length = this.left;
-    if (!this.copiesAtOnce) this.capture();
+    // From now on callers may change the Buffers that they passed.
+    if (!this.copiesAtOnce) for (const command of this.commands) captureArguments(command.args);
     const trace = this.sender.trace?.(this) ?? null;
     this.trace = trace;
     this.batch.trace = trace;
@@ -294,12 +294,6 @@ export class PipelineRun implements Completion, BatchFacts {
     // The queue releases each command when it is answered. Only EXEC and `abort` of a bulk need them here.
     const isNeeded = this.batch.kind !== BatchKind.Pipeline || (this.batch.flags & CommandFlag.Exec) !== 0;
     if (!isNeeded) this.commands = [];
-  }
-
-  /** From now on callers may change the Buffers that they passed. */
-  private capture(): void {
-    if (!this.hasBytes) return;
-    for (const command of this.commands) captureArguments(command.args);
   }
 
   private becomeTransaction(): void {
@@ -349,13 +343,15 @@ export class PipelineRun implements Completion, BatchFacts {
 
   // --- Completion --------------------------------------------------------------------------
 
-  answer(index: number, value: Reply): void {
-    this.record(index, [null, value]);
-  }
-
-  refuse(index: number, error: Error): void {
-    this.noteFailure(error);
-    this.record(index, [error]);
+  /** Completes a row. */
+  record(index: number, error: Error | null, value?: Reply): void {
+    if (error !== null) this.noteFailure(error);
+    if (this.keepsRows || error !== null || this.callbacks !== null) {
+      const row: Row = error === null ? [null, value] : [error];
+      this.rows[index] = row;
+      if (this.callbacks !== null) this.callbacks.get(index)?.(row);
+    }
+    if (--this.left === this.pauseAt) this.goOn();
   }
 
   fulfil(command: Command, value: Reply, shape: ReplyShape): void {
@@ -363,26 +359,25 @@ export class PipelineRun implements Completion, BatchFacts {
       const members = membersOf(this.commands, this.rows, command);
       const result = mapExecReply(members, command, value, shape);
       this.noteMembers(result);
-      this.record(command.index, [null, result]);
-    } else if (command.spec.replyMapper === null) this.answer(command.index, value);
-    else this.answerMapped(command.index, value);
+      this.record(command.index, null, result);
+    } else if (command.spec.replyMapper === null) this.record(command.index, null, value);
+    else this.recordMapped(command.index, value);
   }
 
   /** Delivers the result of a transformer. A promise is awaited, as for the caller of a single command. */
-  answerMapped(index: number, value: Reply): void {
+  recordMapped(index: number, value: Reply): void {
     if (!isThenable(value)) {
-      this.answer(index, value);
+      this.record(index, null, value);
       return;
     }
     void Promise.resolve(value).then(
-      (result) => this.answer(index, result),
-      (error: unknown) => this.refuse(index, toError(error)),
+      (result) => this.record(index, null, result),
+      (error: unknown) => this.record(index, toError(error)),
     );
   }
 
   reject(command: Command, error: Error): void {
-    this.noteFailure(error);
-    this.record(command.index, [error]);
+    this.record(command.index, error);
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -398,19 +393,13 @@ export class PipelineRun implements Completion, BatchFacts {
     for (const row of rows) if (row instanceof Error) this.noteFailure(row);
   }
 
-  private record(index: number, row: Row): void {
-    this.rows[index] = row;
-    if (this.callbacks !== null) this.callbacks.get(index)?.(row);
-    this.countDown();
-  }
-
-  protected countDown(): void {
-    if (--this.left !== this.pauseAt) return;
+  /** The last part, or the last command, is complete. */
+  private goOn(): void {
     if (this.left === 0) this.finish();
     else if (this.parts?.isSending === false) this.sendParts();
   }
 
-  protected finish(): void {
+  private finish(): void {
     if (this.sender.tally !== undefined) this.sender.tally.fulfilled += this.rows.length - this.failedCount;
     // A caller that keeps the pipeline does not keep its commands.
     this.commands = [];
@@ -438,27 +427,25 @@ export class PipelineRun implements Completion, BatchFacts {
   /** Fails the commands that cannot be sent, together with their transactions. */
   private withoutBroken(broken: ReadonlyMap<Command, Error>): Command[] {
     const ready: Command[] = [];
-    let group: Command[] | null = null;
+    let transaction: Command[] | null = null;
+    const pass = (commands: readonly Command[], isTransaction: boolean): void => {
+      const failsWhole = isTransaction && commands.some((one) => broken.has(one));
+      for (const command of commands) {
+        const error = broken.get(command);
+        if (error === undefined && !failsWhole) ready.push(command);
+        else command.fail(error ?? abortedTransaction());
+      }
+    };
     for (const command of this.commands) {
       const { flags } = command.spec;
-      if ((flags & CommandFlag.Multi) !== 0 && group === null) group = [];
-      if (group === null) {
-        const error = broken.get(command);
-        if (error === undefined) ready.push(command);
-        else command.fail(error);
-        continue;
-      }
-      group.push(command);
-      if ((flags & (CommandFlag.Exec | CommandFlag.Discard)) === 0) continue;
-      if (group.some((one) => broken.has(one))) failGroup(group, broken);
-      else ready.push(...group);
-      group = null;
+      if ((flags & CommandFlag.Multi) !== 0) transaction ??= [];
+      if (transaction === null) pass([command], false);
+      else transaction.push(command);
+      if (transaction === null || (flags & TRANSACTION_END) === 0) continue;
+      pass(transaction, true);
+      transaction = null;
     }
-    for (const command of group ?? []) {
-      const error = broken.get(command);
-      if (error === undefined) ready.push(command);
-      else command.fail(error);
-    }
+    pass(transaction ?? [], false);
     return ready;
   }
 }
@@ -471,11 +458,11 @@ class RowOf implements SettleHook {
   ) {}
 
   onFulfilled(value: unknown): void {
-    this.run.answerMapped(this.index, value);
+    this.run.recordMapped(this.index, value);
   }
 
   onFailed(error: Error): void {
-    this.run.refuse(this.index, error);
+    this.run.record(this.index, error);
   }
 }
 
@@ -488,8 +475,4 @@ function refusalOfAll(rows: Rows): Error | null {
 
 function codeOf(error: (Error & { code?: unknown }) | null): unknown {
   return error?.code;
-}
-
-function failGroup(group: readonly Command[], broken: ReadonlyMap<Command, Error>): void {
-  for (const command of group) command.fail(broken.get(command) ?? abortedTransaction());
 }

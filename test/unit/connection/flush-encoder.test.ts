@@ -23,8 +23,7 @@ function flushes(count: number, size: number, kind: string, highWaterBytes: numb
     { length: count },
     () => new Command(specOf("set"), ["key", value], false, new PromiseCompletion()),
   );
-  if (kind === "batch") queue.pushBatch(commands);
-  else for (const command of commands) queue.push(command);
+  for (const command of commands) queue.push(command);
   const counts = [0, 1].map(() => {
     const before = queue.inFlight;
     expect(encoder.fill(queue.unsent)).to.equal(null);

@@ -62,8 +62,7 @@ describe("FlushMeter", () => {
     for (const name of names) queue.push(newCommand(name));
     meter.begin(idleSinceMs);
     for (const _ of names) {
-      queue.advance();
-      queue.wroteCommand();
+      queue.addSent(queue.takeUnsent() as Command);
     }
     meter.end(bytes, isStalled);
   }
@@ -172,7 +171,7 @@ describe("FlushMeter", () => {
       expect(meter.counts.stalledMs).to.be.closeTo(10, 0.01);
       flush(["get"], 10, true);
       await home.pass(2);
-      meter.close(() => new Error("closed"));
+      meter.close();
       expect([meter.counts.stalls, Math.round(meter.counts.stalledMs)]).to.deep.equal([2, 12]);
     }));
 
@@ -220,8 +219,7 @@ describe("FlushMeter", () => {
         queue.push(newCommand("get"));
         meter.begin(home.modules.clockMs());
         for (let i = 0; i < 2; i++) new home.modules.Batch(home.modules.BatchKind.Pipeline, 1, null).start();
-        queue.advance();
-        queue.wroteCommand();
+        queue.addSent(queue.takeUnsent() as Command);
         meter.end(10, false);
         expect(heard[0]?.[1].batches).to.equal(2);
         answer(1);
@@ -250,10 +248,10 @@ describe("FlushMeter", () => {
         flush(["get"]);
         answer(2);
         expect(heard.filter(([event]) => event === "over")).to.have.length(2);
-        meter.close(() => new Error("closed"));
+        meter.close();
         const errors = heard.filter(([event]) => event === "error");
-        expect(errors.map(([, { error }]) => error?.message)).to.deep.equal(["closed"]);
-        meter.close(() => new Error("closed again"));
+        expect(errors.map(([, { error }]) => error?.message)).to.deep.equal(["Connection is closed."]);
+        meter.close();
         expect(heard.filter(([event]) => event === "error")).to.have.length(1);
       }));
   });

@@ -55,8 +55,7 @@ describe("PushRouter", () => {
       reject: (_command, { message }) => void told.push(`${words} failed: ${message}`),
     });
     queue.push(command);
-    queue.advance();
-    queue.wroteCommand();
+    queue.addSent(queue.takeUnsent() as Command);
     command.state = CommandState.Sent;
     return command;
   }

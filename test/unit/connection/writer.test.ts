@@ -25,13 +25,14 @@ class Source implements WriterSource {
   state: ConnectionState = ConnectionState.Ready;
   lastActivityMs = 0;
   isGathering = false;
-  readonly isUnwatched = true;
   readonly told: string[] = [];
   readonly socketTimeout = { windUp: (): number => this.told.push("written") };
 
-  onAwake(): void {
-    this.told.push("first");
+  get sleepingWatchdog(): WriterSource["sleepingWatchdog"] {
+    return { wake: () => void this.told.push("first") };
   }
+
+  set sleepingWatchdog(_: null) {}
 
   destroy(error: Error): void {
     this.told.push(`destroyed: ${error.message}`);
@@ -309,7 +310,7 @@ describe("Writer", () => {
   it("treats what was handed over together as one command", async () => {
     open(new Socket());
     const queueBatch = (...words: string[]): void => {
-      source.queue.pushBatch(words.map(newCall));
+      for (const word of words) source.queue.push(newCall(word));
       writer.onBatchQueued();
     };
     queueBatch("a", "b");

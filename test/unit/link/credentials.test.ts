@@ -34,7 +34,7 @@ describe("CredentialRenewal", () => {
           told.push(auth === null ? "busy" : `AUTH ${password}`);
           return auth?.() ?? null;
         },
-        onError: ({ message }: Error) => void told.push(message),
+        report: (_type: string, { message }: Error) => void told.push(message),
       };
       renewal = new home.modules.CredentialRenewal(host, source);
       await work();

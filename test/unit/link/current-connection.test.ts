@@ -8,6 +8,7 @@ import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { AbstractConnector } from "../../../src/link/connector";
 import { CurrentConnection } from "../../../src/link/current-connection";
+import type { LinkListener } from "../../../src/link/link-options";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { DB_WHEN_SENT } from "../../../src/link/selected-db";
 import type { Reply } from "../../../src/protocol/resp-types";
@@ -26,6 +27,7 @@ describe("CurrentConnection", () => {
     dispatch(command: Command): void;
   };
   let current: CurrentConnection;
+  let offline: OfflineQueue;
 
   beforeEach(() => {
     [sent, commands, selected, holdsBack] = [[], [], [], false];
@@ -39,18 +41,19 @@ describe("CurrentConnection", () => {
         sent.push([command.spec.lowerName, ...command.args].join(" "));
       },
     };
+    offline = new OfflineQueue();
     const owner = {
       options: {},
       connector: {} as AbstractConnector,
-      offline: new OfflineQueue(),
+      offline,
       subscriptions: { isEmpty: true },
       databases: { agreed: 0 },
       hasFailedAttempt: false,
       isFresh: false,
-      holdsBack: () => holdsBack,
-      onSelect: (db: number) => void selected.push(db),
+      fieldsets: { holdsBack: ({ spec }: Command) => holdsBack && spec.lowerName === "himport" },
     };
-    current = new CurrentConnection(owner, { credentials: () => ({}) });
+    const listener = { onSelect: (db: number) => void selected.push(db) };
+    current = new CurrentConnection(owner, { credentials: () => ({}), listener: listener as LinkListener });
     current.connection = connection as unknown as Connection;
     current.open(0);
   });
@@ -160,17 +163,15 @@ describe("CurrentConnection", () => {
     expect(plain.extra?.recall ?? null).to.equal(null);
   });
 
-  it("sends again only while the connection is ready", () => {
-    expect(current.resend(command("get", ["a"]))).to.equal(true);
+  it("sends again while the connection is ready, and otherwise on the next one", () => {
+    current.resend(command("get", ["a"]));
     connection.state = ConnectionState.Draining;
-    expect([current.isReady, current.resend(command("get", ["b"]))]).to.deep.equal([false, false]);
+    current.resend(command("get", ["b"]));
     current.connection = null;
-    expect([current.isReady, current.isWritable, current.resend(command("get", ["c"]))]).to.deep.equal([
-      false,
-      false,
-      false,
-    ]);
+    current.resend(command("get", ["c"]));
+    expect([current.isReady, current.isWritable]).to.deep.equal([false, false]);
     expect(sent).to.deep.equal(["get a"]);
+    expect(offline.pending().map(({ args }) => args[0])).to.deep.equal(["b", "c"]);
   });
 
   it("lets commands of the handshake pass before ready, alone", () => {

@@ -26,7 +26,6 @@ describe("ErrorReplies", () => {
   };
   let isRedirected: boolean;
   let isUnblocked: boolean;
-  let mayResend: boolean;
   const made: Command[] = [];
 
   before(() => {
@@ -48,7 +47,7 @@ describe("ErrorReplies", () => {
 
   function make(options: LinkOptions = {}): void {
     told = [];
-    [isRedirected, isUnblocked, mayResend] = [false, false, true];
+    [isRedirected, isUnblocked] = [false, false];
     connection = {
       state: ConnectionState.Ready,
       scripts: { forget: (sha) => void told.push(`forget ${sha}`) },
@@ -59,10 +58,7 @@ describe("ErrorReplies", () => {
       options: { retryStrategy: () => 0, ...options },
       current: {
         connection,
-        resend: () => {
-          told.push("resent");
-          return mayResend;
-        },
+        resend: () => void told.push("resent"),
         unblocker: { takes: () => isUnblocked },
       },
       offline: { requeue: () => void told.push("requeued") },
@@ -70,10 +66,10 @@ describe("ErrorReplies", () => {
         onMultiRefused: () => void told.push("multi refused"),
         onRefused: () => void told.push("select refused"),
       },
-      keep: () => void told.push("kept"),
+      fieldsets: { recovers: () => false },
       reconnect: () => void told.push("reconnect"),
       onTurnedAway: () => void told.push("turned away"),
-      onError: () => void told.push("error"),
+      report: (type: string) => void told.push(type),
     };
     replies = new home.modules.ErrorReplies(deps as never, { redirects: () => isRedirected });
   }
@@ -97,19 +93,15 @@ describe("ErrorReplies", () => {
     expect(told).to.deep.equal([]);
   });
 
-  it("sends a script again by its text, once, here or on the next connection", () => {
+  it("sends a script again by its text, once", () => {
     const script = { sha: "abc", bySha: specOf("evalsha"), byText: specOf("eval"), text: "return 1" };
-    for (const isReady of [true, false]) {
-      make();
-      mayResend = isReady;
-      const call = command("evalsha", "abc", "0");
-      call.ensureExtra().script = script as never;
-      expect(judge("NOSCRIPT No matching script", call)).to.equal(true);
-      expect(told).to.deep.equal(["forget abc", "resent", ...(isReady ? [] : ["requeued"])]);
-      call.become(specOf("eval"), "return 1");
-      told.length = 0;
-      expect(judge("NOSCRIPT says the script itself", call)).to.equal(false);
-    }
+    const call = command("evalsha", "abc", "0");
+    call.ensureExtra().script = script as never;
+    expect(judge("NOSCRIPT No matching script", call)).to.equal(true);
+    expect(told).to.deep.equal(["forget abc", "resent"]);
+    call.become(specOf("eval"), "return 1");
+    told.length = 0;
+    expect(judge("NOSCRIPT says the script itself", call)).to.equal(false);
     expect(judge("NOSCRIPT No matching script", command("evalsha", "abc", "0")), "by hand").to.equal(false);
   });
 

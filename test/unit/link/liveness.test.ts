@@ -12,7 +12,8 @@ import { ModelConnection } from "../../support/model-connection";
 
 class ProbedConnection extends ModelConnection {
   isWritable = true;
-  isUnwatched = false;
+  sleepingWatchdog: { wake(): void } | null = null;
+  silenceListener: object | null = null;
   bytesRead = 0;
   lastActivityMs = 0;
   queue = { length: 0, inFlight: 0, head: () => undefined };
@@ -152,12 +153,9 @@ describe("Liveness", () => {
     for (const watchdog of [false, { idleMs: 0 }] as const) {
       link.options = { watchdog };
       make();
-      connection.isUnwatched = true;
-      expect(() => {
-        liveness.start(connection.asConnection);
-        liveness.wake();
-        liveness.stop();
-      }).to.not.throw();
+      liveness.start(connection.asConnection);
+      expect(connection.silenceListener).to.equal(null);
+      expect(() => liveness.stop()).to.not.throw();
     }
   });
 
@@ -181,9 +179,9 @@ describe("Liveness", () => {
     make();
     isEmpty = true;
     liveness.start(connection.asConnection);
-    await until(() => connection.isUnwatched);
+    await until(() => connection.sleepingWatchdog !== null);
     isEmpty = false;
-    liveness.wake();
+    connection.sleepingWatchdog?.wake();
     await until(() => connection.asked.length > 0);
     liveness.stop();
     const { length } = connection.asked;

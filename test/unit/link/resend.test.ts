@@ -70,14 +70,6 @@ describe("sortLeftovers", () => {
     expect(codes(sent)).to.deep.equal(["COMMAND_LOST", undefined]);
   });
 
-  it("a command that was dropped before it was written is not the oldest", () => {
-    const dropped = make("get");
-    dropped.state = CommandState.Dropped;
-    const written = make("incr");
-    sortLeftovers({ sent: [dropped, written], unsent: [] }, RULES);
-    expect([dropped.losses, written.losses]).to.deep.equal([0, 1]);
-  });
-
   it("names what may have run under at-most-once and reads-only", () => {
     const sent = [make("incr"), make("get")];
     const unsent = [make("incr")];

@@ -34,7 +34,7 @@ describe("StateReplies", () => {
         onSelected: (db: number) => void told.push(`selected ${db}`),
         onExecSettled: (_exec: Command, reply: unknown) => void told.push(`exec ${JSON.stringify(reply)}`),
       },
-      prepareFieldsets: () => void told.push("fieldsets"),
+      fieldsets: { prepareAll: () => void told.push("fieldsets") },
       onQuit: () => void told.push("quit"),
       onMonitoring: () => void told.push("monitoring"),
       updateDirect: () => void followed++,

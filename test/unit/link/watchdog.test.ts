@@ -12,7 +12,7 @@ const IDLE_MS = 40;
 class Silent {
   lastActivityMs = performance.now();
   bytesRead = 0;
-  isUnwatched = false;
+  sleepingWatchdog: Watchdog | null = null;
   socket = { _handle: { writeQueueSize: 0 } };
   command: Command | undefined = makeCommand(specOf("get"), ["k"], false, IGNORED);
   readonly queue = {
@@ -136,7 +136,7 @@ describe("Watchdog", () => {
     verdicts = [Verdict.ConnectionIsDead];
     watchdog.attach(silent as unknown as Connection);
     expect(watchdog.look(), "goes on").to.equal(false);
-    expect(silent.isUnwatched).to.equal(true);
+    expect(silent.sleepingWatchdog).to.equal(watchdog);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(seen).to.deep.equal([]);
     silent.command = command;

@@ -13,7 +13,7 @@ import type { RetryPolicy } from "../../../../src/command/command-extra";
 import { specOf } from "../../../../src/command/command-table";
 import { ConnectionCounts } from "../../../../src/connection/connection-counts";
 import { ConnectionState } from "../../../../src/connection/connection-state";
-import { beginWriting } from "../../../../src/connection/write-filter";
+import { beginWriting } from "../../../../src/connection/flush-encoder";
 import {
   ConnectionClosedError,
   MaxRetriesPerRequestError,
@@ -339,7 +339,7 @@ function* writing(): Generator<FateCase> {
           const { command, ending } = play(word, kind, state);
           if (state === "refused" && command.batch !== null) command.batch.isStarted = false;
           if (isGivenUp) command.fail(new Error("given up"));
-          const isWritten = beginWriting(command, 0);
+          const isWritten = beginWriting(command, { answered: 0, inFlight: 0 });
           const end = isGivenUp ? null : ending();
           yield {
             event: "about to be written",
@@ -399,15 +399,15 @@ function playReply({ said, kind, verdict, isReadOnly, way }: ReplyCase): FateCas
         scripts: { forget: () => {} },
         queue: { pending: () => [] },
       },
-      resend: () => void told.push("again here") === undefined,
+      resend: () => void told.push("again here"),
       unblocker: { takes: () => way === "unblocked" },
     },
     offline: { requeue: () => void told.push("again on the next connection") },
     databases: { onExecSettled: () => {}, onRefused: () => {} },
-    keep: () => {},
+    fieldsets: { recovers: () => false },
     reconnect: () => void told.push("reconnects"),
     onTurnedAway: () => {},
-    onError: () => {},
+    report: () => {},
   };
   if (way === "given up") command.fail(new Error("given up"));
   const isTaken = new ErrorReplies(deps as never, { redirects: () => way === "redirected" }).judge(

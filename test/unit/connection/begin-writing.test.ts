@@ -8,15 +8,16 @@ import { type Command, CommandState } from "../../../src/command/command";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { STAYING } from "../../../src/command/fate";
-import { beginWriting } from "../../../src/connection/write-filter";
+import { beginWriting } from "../../../src/connection/flush-encoder";
 import { AbortError } from "../../../src/errors";
 import { userClockMs } from "../../../src/util/scheduling";
 import { CommandsOfTest, type Ending } from "../../support/ending";
 import { fixedRuns } from "../../support/properties";
 
-const { Created, Queued, Sent, Settled, Dropped } = CommandState;
+const { Created, Queued, Sent, Settled } = CommandState;
+const ORDER = { answered: 3, inFlight: 4 };
 
-describe("the write filter", () => {
+describe("the decision to write", () => {
   const made = new CommandsOfTest();
   const command = made.make.bind(made);
 
@@ -41,7 +42,7 @@ describe("the write filter", () => {
   it("lets out what nobody has given up, and notes when and in which place", () => {
     const [plain, watched] = [command("get", "k"), command("get", "k")];
     watched.ensureExtra();
-    expect([beginWriting(plain, 6), beginWriting(watched, 7)]).to.deep.equal([true, true]);
+    expect([beginWriting(plain, ORDER), beginWriting(watched, ORDER)]).to.deep.equal([true, true]);
     expect([plain.state, watched.state, plain.extra]).to.deep.equal([Sent, Sent, null]);
     expect(watched.extra?.place).to.equal(7);
     expect(watched.extra?.sentAtMs).to.be.closeTo(userClockMs(), 1000);
@@ -52,7 +53,7 @@ describe("the write filter", () => {
     try {
       const one = command("get", "k");
       one.ensureExtra();
-      beginWriting(one, 0);
+      beginWriting(one, ORDER);
       expect([userClockMs(), one.extra?.sentAtMs]).to.deep.equal([0, Number.EPSILON]);
     } finally {
       clock.restore();
@@ -65,8 +66,8 @@ describe("the write filter", () => {
       one.fail(new Error("timed out"));
       const isStaying = ["select", "watch", "unwatch", "reset"].includes(name);
       expect((specOf(name).flags & STAYING) !== 0, name).to.equal(isStaying);
-      expect(beginWriting(one, 0), name).to.equal(isStaying);
-      expect(one.state, name).to.equal(isStaying ? Settled : Dropped);
+      expect(beginWriting(one, ORDER), name).to.equal(isStaying);
+      expect(one.state, name).to.equal(Settled);
     }
   });
 
@@ -78,9 +79,9 @@ describe("the write filter", () => {
       batch.trace = { onStarted: () => starts++, onAnswered: () => {} };
       if (kind !== BatchKind.Transaction) {
         all[0]?.fail(new Error("given up"));
-        expect([beginWriting(all[0] as Command, 0), batch.isStarted]).to.deep.equal([false, false]);
+        expect([beginWriting(all[0] as Command, ORDER), batch.isStarted]).to.deep.equal([false, false]);
       }
-      for (const one of all.slice(1)) beginWriting(one, 0);
+      for (const one of all.slice(1)) beginWriting(one, ORDER);
       expect([starts, batch.isStarted, batch.isRefused]).to.deep.equal([1, true, false]);
     }
   });
@@ -90,18 +91,18 @@ describe("the write filter", () => {
     const [one, given, exec] = [command("get", "a"), command("get", "b"), command("exec")];
     for (const member of [one, given, exec]) member.ensureExtra().group = group;
     given.fail(new Error("given up"));
-    expect([one, given].map((member) => beginWriting(member, 0))).to.deep.equal([true, false]);
+    expect([one, given].map((member) => beginWriting(member, ORDER))).to.deep.equal([true, false]);
     expect([group.isStarted, group.isRefused]).to.deep.equal([true, true]);
-    expect([beginWriting(exec, 0), exec.name]).to.deep.equal([true, "discard"]);
+    expect([beginWriting(exec, ORDER), exec.name]).to.deep.equal([true, "discard"]);
   });
 
   it("writes nothing of a transaction that had lost a member before it began", () => {
     const { all, batch } = transaction("a");
     all[1]?.fail(new Error("given up"));
     batch.dropOut();
-    expect(all.map((one) => beginWriting(one, 0))).to.deep.equal([false, false, false]);
+    expect(all.map((one) => beginWriting(one, ORDER))).to.deep.equal([false, false, false]);
     expect([all.map(({ state }) => state), batch.isStarted]).to.deep.equal([
-      [Dropped, Dropped, Dropped],
+      [Settled, Settled, Settled],
       false,
     ]);
     expect(errorOf(all[0] as Command)).to.be.instanceOf(AbortError);
@@ -111,19 +112,19 @@ describe("the write filter", () => {
   it("discards a transaction that has begun when its EXEC is given up", () => {
     const { all } = transaction("a");
     const exec = all[2] as Command;
-    expect(all.slice(0, 2).map((one) => beginWriting(one, 0))).to.deep.equal([true, true]);
+    expect(all.slice(0, 2).map((one) => beginWriting(one, ORDER))).to.deep.equal([true, true]);
     exec.fail(new Error("timed out"));
-    expect([beginWriting(exec, 0), exec.name, exec.state]).to.deep.equal([true, "discard", Settled]);
+    expect([beginWriting(exec, ORDER), exec.name, exec.state]).to.deep.equal([true, "discard", Settled]);
   });
 
   it("leaves out a SELECT of a transaction that is discarded: it would be a member", () => {
     const all = [command("multi"), command("select", "1"), command("discard")];
     batchOf(BatchKind.Transaction, all);
-    beginWriting(all[0] as Command, 0);
+    beginWriting(all[0] as Command, ORDER);
     all[1]?.fail(new Error("timed out"));
     all[2]?.fail(new Error("timed out"));
-    expect(all.slice(1).map((one) => beginWriting(one, 0))).to.deep.equal([false, true]);
-    expect([all[1]?.state, all[2]?.name]).to.deep.equal([Dropped, "discard"]);
+    expect(all.slice(1).map((one) => beginWriting(one, ORDER))).to.deep.equal([false, true]);
+    expect([all[1]?.state, all[2]?.name]).to.deep.equal([Settled, "discard"]);
   });
 
   it("writes a transaction whole, or discarded, or not at all, whoever gives up when", () => {
@@ -143,7 +144,7 @@ describe("the write filter", () => {
             batch.dropOut();
           }
           const isAwaited = one.state === Created;
-          if (!beginWriting(one, place)) continue;
+          if (!beginWriting(one, ORDER)) continue;
           written.push(one.name);
           if (isAwaited && one.name !== "discard") expect(one.state).to.equal(Sent);
         }
