@@ -97,6 +97,12 @@ function convert(args: unknown[], commandName: string, copies: boolean): Argumen
   return args as Argument[];
 }
 
+/** Whether one of the prepared arguments is a Buffer. */
+export function containsBytes(args: readonly Argument[]): boolean {
+  for (let index = 0; index < args.length; index++) if (typeof args[index] !== "string") return true;
+  return false;
+}
+
 /** Copies the bytes among arguments that were prepared without copying. */
 export function captureArguments(args: Argument[]): void {
   for (let index = 0; index < args.length; index++) {

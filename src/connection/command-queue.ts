@@ -16,6 +16,9 @@ import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 /** In commands: a list keeps the memory of its greatest length, so an empty one is replaced after so many. */
 const RENEWED_AFTER = 65_536;
 
+/** In commands: copying them one by one takes longer from here on. */
+const WHOLE_FROM = 1024;
+
 /** The unanswered commands, each list in order: those that were written, and those that were not. */
 export interface Left {
   readonly sent: readonly Command[];
@@ -47,8 +50,17 @@ export class CommandQueue {
   }
 
   push(command: Command): void {
-    if (command.state < CommandState.Settled) command.state = CommandState.Queued;
+    markQueued(command);
     if (this.waiting.push(command) >= this.sweepAt) this.sweep();
+  }
+
+  /** An empty list takes a batch as a whole, so that `exec()` of very many commands blocks for one copy only. */
+  pushBatch(commands: readonly Command[]): void {
+    if (commands.length < WHOLE_FROM || this.unsent > 0) for (const command of commands) this.push(command);
+    else {
+      for (const command of commands) markQueued(command);
+      this.waiting = new Denque(commands as Command[]);
+    }
   }
 
   /**
@@ -123,6 +135,10 @@ export class CommandQueue {
     this.waiting = new Denque(this.waiting.toArray().filter((command) => !isOver(command)));
     this.sweepAt = nextSweep(this.unsent);
   }
+}
+
+function markQueued(command: Command): void {
+  if (command.state < CommandState.Settled) command.state = CommandState.Queued;
 }
 
 /** It would not be written, and no other command depends on it. */

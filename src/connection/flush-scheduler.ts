@@ -116,10 +116,7 @@ export class FlushScheduler implements ExitWork {
 
   /** Schedules another flush in the next turn, for the commands that exceeded this one. */
   requestNextTurn(one: Flushable): void {
-    if (one.isBooked) return;
-    one.isBooked = true;
-    this.booked.push(one);
-    this.bookTurn();
+    if (!one.isBooked) this.request(one, 1);
   }
 
   /** Flushes all connections that were scheduled before `one`, which is about to write. */

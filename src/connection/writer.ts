@@ -152,9 +152,11 @@ export class Writer implements Flushable {
   /** Writes immediately if the policy allows it, and schedules a flush otherwise. */
   private leave(): void {
     const { inFlight } = this.queue;
-    if (this.mayLeave && this.scheduler.mayWriteFirst(inFlight)) {
+    if (this.mayWriteEarly && this.mayWriteNow && this.scheduler.mayWriteFirst(inFlight)) {
       this.hasLeftIdle = inFlight === 0;
-      this.writeEarly();
+      this.scheduler.flushBefore(this);
+      this.meter.cause = "early";
+      this.writeUnsent();
       return;
     }
     // A command after one that was written immediately still belongs to the task that found nothing in flight.
@@ -162,24 +164,18 @@ export class Writer implements Flushable {
     this.hasLeftIdle = false;
   }
 
-  private writeEarly(): void {
-    this.scheduler.flushBefore(this);
-    this.meter.cause = "early";
-    this.writeUnsent();
-  }
-
   /** Writes the collected commands if they are due or too many. */
   private look(): void {
     const { unsent, inFlight } = this.queue;
-    const isDue = this.isEager && !this.source.isGathering && this.scheduler.mayWriteEarly(unsent, inFlight);
+    const isDue = this.mayWriteEarly && this.scheduler.mayWriteEarly(unsent, inFlight);
     if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
     this.meter.cause = isDue ? "early" : "size";
     this.scheduler.flushThrough(this);
   }
 
   /** Commands may be written before the end of the task. */
-  private get mayLeave(): boolean {
-    return this.isEager && !this.source.isGathering && this.mayWriteNow;
+  private get mayWriteEarly(): boolean {
+    return this.isEager && !this.source.isGathering;
   }
 
   /** Not while commands are encoded, because a notified tracer may issue others. */

@@ -488,9 +488,9 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** Whether commands go directly to the connection or are inspected one by one. */
   updateDirect(): void {
-    const { isDelicate, isDbOpen } = this.session;
-    const isOpen = this.isWritable && !this.isLeaving && !isDelicate && !isDbOpen && this.mode === "normal";
-    this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
+    const { session } = this;
+    const isOpen = this.isWritable && !this.isLeaving && this.mode === "normal" && this.offline.length === 0;
+    this.direct = isOpen && !session.isDelicate && !session.isDbOpen ? this.connection : null;
     this.renewal.release();
     this.mover.look();
   }

@@ -3,7 +3,7 @@
  * all its commands, so a thousand commands cost one promise.
  */
 
-import { captureArguments, prepareArguments } from "../command/argument-mappers";
+import { captureArguments, containsBytes, prepareArguments } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
 import { Command, CommandState, type Completion } from "../command/command";
@@ -83,6 +83,11 @@ export interface CommandMaker {
   makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies: boolean): Command;
 }
 
+/** A pipeline whose `sendCommand` a tracer or wrapper has replaced. */
+export interface Carrier {
+  sendCommand(command: Command): unknown;
+}
+
 /** A pipeline that is sent in parts. */
 interface Parts {
   readonly commands: readonly Command[];
@@ -96,8 +101,6 @@ export class PipelineRun implements Completion, BatchFacts {
   /** Queued commands, and later those in flight. */
   protected commands: Command[] = [];
   private readonly prepare: Preparation | null;
-  /** A replaced `sendCommand` of the pipeline. */
-  private replacedSend: ((command: Command) => unknown) | null = null;
   /** Commands queued so far. */
   length = 0;
   readonly outcome: Promise<Rows | null>;
@@ -108,6 +111,8 @@ export class PipelineRun implements Completion, BatchFacts {
   isExecuted = false;
   /** Bytes are copied when a command is queued, not at `exec()`. */
   protected copiesAtOnce = false;
+  /** An argument is a Buffer, so `exec()` must copy bytes. Noted early, because reading many commands again is slow. */
+  private hasBytes = false;
 
   private readonly isStrict: boolean;
   protected readonly rows: Rows = [];
@@ -141,7 +146,8 @@ export class PipelineRun implements Completion, BatchFacts {
     this.prepare = sender.preparation();
   }
 
-  queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean): void {
+  /** @param carrier Receives the command and passes it to `queueCommand`, or keeps it; null: no code replaces that. */
+  queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean, carrier: Carrier | null = null): void {
     if (typeof args[args.length - 1] === "function") this.takeCallback(args);
     if (this.isExecuted) {
       this.length++;
@@ -153,8 +159,7 @@ export class PipelineRun implements Completion, BatchFacts {
       const prepared = prepareArguments(spec, args, this.copiesAtOnce);
       const command = makeCommand(spec, prepared, wantsBuffers, this);
       if (this.prefix) applyPrefix(command, this.prefix);
-      if (this.replacedSend === null) this.append(command);
-      else this.handOver(command, this.replacedSend);
+      this.append(command, carrier);
     } catch (error) {
       this.appendBroken(spec, toError(error));
     }
@@ -168,14 +173,18 @@ export class PipelineRun implements Completion, BatchFacts {
     });
   }
 
-  queueScript(script: CommandMaker, args: unknown[], wantsBuffers: boolean): void {
+  queueScript(
+    script: CommandMaker,
+    args: unknown[],
+    wantsBuffers: boolean,
+    carrier: Carrier | null = null,
+  ): void {
     if (typeof args[args.length - 1] === "function") this.takeCallback(args);
     try {
       if (this.isStrict) refuseLooseArguments(specOf("evalsha"), args);
       const command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
       command.ensureExtra().scriptBatch = this.batch;
-      if (this.replacedSend === null) this.append(command);
-      else this.handOver(command, this.replacedSend);
+      this.append(command, carrier);
     } catch (error) {
       this.appendBroken(specOf("evalsha"), toError(error));
     }
@@ -206,23 +215,19 @@ export class PipelineRun implements Completion, BatchFacts {
     this.batch.merging = merging;
   }
 
-  /** From now on every command passes through this function, which passes it to `queueCommand` or keeps it. */
-  passThrough(send: (command: Command) => unknown): void {
-    this.replacedSend = send;
-  }
-
-  private handOver(command: Command, send: (command: Command) => unknown): void {
-    command.pipelineIndex = this.length;
-    send(command);
-  }
-
-  private append(command: Command): void {
+  private append(command: Command, carrier: Carrier | null = null): void {
+    if (carrier !== null) {
+      command.pipelineIndex = this.length;
+      carrier.sendCommand(command);
+      return;
+    }
     // The layers below may still read the array.
     if (this.isExecuted) {
       this.length++;
       return;
     }
     command.index = this.length++;
+    this.hasBytes ||= containsBytes(command.args);
     this.batch.add(command);
     this.commands.push(command);
     this.prepare?.(command);
@@ -241,16 +246,16 @@ export class PipelineRun implements Completion, BatchFacts {
     this.callbacks.set(this.length, tellLater(args.pop() as Callback<unknown>));
   }
 
-  openTransaction(): void {
+  openTransaction(carrier: Carrier | null = null): void {
     this.openTransactions++;
-    this.queue(specOf("multi"), [], false);
+    this.queue(specOf("multi"), [], false, carrier);
   }
 
-  closeTransaction(): void {
+  closeTransaction(carrier: Carrier | null = null): void {
     this.openTransactions--;
     const opened = this.commands.findLastIndex((one) => (one.spec.flags & CommandFlag.Multi) !== 0);
     const wantsBuffers = this.commands.slice(opened + 1).some((one) => one.wantsBuffers);
-    this.queue(specOf("exec"), [], wantsBuffers);
+    this.queue(specOf("exec"), [], wantsBuffers, carrier);
   }
 
   get kind(): BatchFacts["kind"] {
@@ -272,7 +277,8 @@ export class PipelineRun implements Completion, BatchFacts {
     }
     this.rows.length = this.left;
     // From now on callers may change the Buffers that they passed.
-    if (!this.copiesAtOnce) for (const command of this.commands) captureArguments(command.args);
+    if (this.hasBytes && !this.copiesAtOnce)
+      for (const command of this.commands) captureArguments(command.args);
     const trace = this.sender.trace?.(this) ?? null;
     this.trace = trace;
     this.batch.trace = trace;

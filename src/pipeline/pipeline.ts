@@ -37,8 +37,7 @@ import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, SEND
 import type { Rows } from "./transaction";
 
 const RUN: unique symbol = Symbol("run");
-const SEND: unique symbol = Symbol("send");
-const FOLLOW: unique symbol = Symbol("follow");
+const CARRIER: unique symbol = Symbol("carrier");
 
 /** The methods of the command table, attached when the module is loaded. */
 export interface Pipeline extends ChainableCommander {}
@@ -53,8 +52,6 @@ export class Pipeline implements Commander {
   /** The outcome of the first `exec()`. */
   readonly promise: Promise<Rows | null>;
   readonly [RUN]: PipelineRun;
-  /** The current `sendCommand` through which commands pass. */
-  private [SEND]: unknown = OWN_SEND_COMMAND;
 
   /** @param isTransaction The pipeline is one transaction, opened here and closed by `exec()`. */
   constructor(
@@ -66,14 +63,13 @@ export class Pipeline implements Commander {
     this.isCluster = redis.isCluster;
     this.options = redis.options;
     this[RUN] = run;
-    this[FOLLOW]();
-    this.promise = this[RUN].outcome;
+    this.promise = run.outcome;
     // Created by hand, or of another class: the scripts of the client are attached to this object only.
     const own = redis[PIPELINE_CLASS]?.().prototype;
     if (own !== undefined && own !== new.target.prototype && own !== Pipeline.prototype) {
       Object.defineProperties(this, methodsOf(own));
     }
-    if (isTransaction) this[RUN].openTransaction();
+    if (isTransaction) run.openTransaction(this[CARRIER]);
   }
 
   [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
@@ -96,13 +92,12 @@ export class Pipeline implements Commander {
 
   /** Queues `[[name, ...args, callback?], ...]`. Throws a TypeError for an unknown name. */
   addBatch(commands: readonly (readonly unknown[])[]): this {
-    this[FOLLOW]();
     for (const command of commands) {
       // Looked up as a property, because methods of a single pipeline may have been replaced.
       const method = methodOf(this, command[0]);
       const args = command.slice(1);
       if (method.command === undefined) method.apply(this, args);
-      else this[RUN].queue(method.command.spec, args, method.command.wantsBuffers);
+      else this[EXECUTE](method.command.spec, args, method.command.wantsBuffers);
     }
     return this;
   }
@@ -131,10 +126,8 @@ export class Pipeline implements Commander {
    * Tracers and wrappers replace `sendCommand`, on the prototype or on one pipeline: later commands pass
    * through it.
    */
-  private [FOLLOW](): void {
-    if (this.sendCommand === this[SEND]) return;
-    this[SEND] = this.sendCommand;
-    this[RUN].passThrough((command) => this.sendCommand(command));
+  private get [CARRIER](): Pipeline | null {
+    return this.sendCommand === OWN_SEND_COMMAND ? null : this;
   }
 
   /** Defines a named Lua script on this pipeline only. */
@@ -159,14 +152,12 @@ export class Pipeline implements Commander {
 
   /** Begins a transaction inside the pipeline, which the next `exec()` closes. */
   multi(): InlineTransaction {
-    this[FOLLOW]();
-    this[RUN].openTransaction();
+    this[RUN].openTransaction(this[CARRIER]);
     return this as unknown as InlineTransaction;
   }
 
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): this {
-    if (this.sendCommand !== this[SEND]) this[FOLLOW]();
-    this[RUN].queue(spec, args, wantsBuffers);
+    this[RUN].queue(spec, args, wantsBuffers, this.sendCommand === OWN_SEND_COMMAND ? null : this);
     return this;
   }
 
@@ -196,8 +187,7 @@ export class Pipeline implements Commander {
       return asCallback(Promise.reject(error), callback);
     }
     if (run.openTransactions > 0) {
-      this[FOLLOW]();
-      run.closeTransaction();
+      run.closeTransaction(this[CARRIER]);
       if (!run.isTransaction || run.openTransactions > 0) return this;
     }
     run.start(batchSize);
@@ -225,7 +215,7 @@ function callByName(pipeline: Pipeline, name: unknown, args: unknown[], wantsBuf
 export function defineInPipeline(target: object, name: string, script: CommandMaker): void {
   for (const [method, wantsBuffers] of bothForms(name)) {
     attachMethod(target, method, function (this: Pipeline, ...args: unknown[]): Pipeline {
-      this[RUN].queueScript(script, args, wantsBuffers);
+      this[RUN].queueScript(script, args, wantsBuffers, this[CARRIER]);
       return this;
     });
   }

@@ -311,11 +311,11 @@ describe("PipelineRun", () => {
   it("passes each command through a replaced send, those before it excepted", () => {
     queue("get", "before");
     const seen: (number | undefined)[] = [];
-    run.passThrough((command) => {
+    const sendCommand = (command: Command): void => {
       seen.push(command.pipelineIndex);
       if (command.args[0] !== "kept back") run.queueCommand(command);
-    });
-    for (const key of ["a", "kept back", "b"]) queue("get", key);
+    };
+    for (const key of ["a", "kept back", "b"]) run.queue(specOf("get"), [key], false, { sendCommand });
     expect(seen).to.deep.equal([1, 2, 2]);
     run.start();
     expect(sent().map(({ args }) => args[0])).to.deep.equal(["before", "a", "b"]);
