@@ -14,7 +14,7 @@ import {
   wholeFrom,
 } from "../../util/check-settings";
 import { LONGEST_TIMER_MS } from "../../util/scheduling";
-import { toError } from "../../util/user-code";
+import { isThenable, toError } from "../../util/user-code";
 import { SOURCE } from "../client-base";
 import { Consumer, type ConsumerSettings } from "./consumer";
 import type { ConsumingClient } from "./consuming-client";
@@ -186,9 +186,13 @@ async function handle(
     await onError(error, message as never);
   };
   const work = async (): Promise<void> => {
-    for (let message = await consumer.take(); message !== null; message = await consumer.take()) {
+    for (;;) {
+      // Each promise costs as much as the rest of a short handler.
+      const message = consumer.takeReady() ?? (await consumer.take());
+      if (message === null) return;
       try {
-        await handler(message);
+        const result = handler(message);
+        if (isThenable(result)) await result;
         void message.ack();
       } catch (thrown) {
         consumer.refuse(message);

@@ -38,8 +38,8 @@ const HAND_BACK_MS = 1000;
 
 /**
  * Sets the idle time of messages that the consumer still has. Key: the stream. Arguments: group, consumer, idle time,
- * deliveries to take back, IDs. Replies the IDs that another consumer has taken. Nobody can take a message that was trimmed
- * from the stream.
+ * deliveries to take back, IDs. Replies the IDs that another consumer has taken. No consumer can take a message that was
+ * trimmed from the stream.
  */
 const HOLD = new Script(
   {
@@ -93,15 +93,22 @@ export class Consumer implements Intake {
 
   /** Resolves with the next message, or with null when the consumer has been halted. */
   take(): Promise<Delivery | null> {
-    if (this.isHalted) return Promise.resolve(null);
-    for (let delivery = this.ready.shift(); delivery !== undefined; delivery = this.ready.shift()) {
-      if (!delivery.isLost) return Promise.resolve(delivery);
-      this.drop(delivery);
-    }
+    const delivery = this.takeReady();
+    if (delivery !== null || this.isHalted) return Promise.resolve(delivery);
     return new Promise((resolve) => {
       this.takers.push(resolve);
       for (const wake of this.idle.splice(0)) wake();
     });
+  }
+
+  /** The next message that was read and not begun; null without one, or when the consumer has been halted. */
+  takeReady(): Delivery | null {
+    if (this.isHalted) return null;
+    for (let delivery = this.ready.shift(); delivery !== undefined; delivery = this.ready.shift()) {
+      if (!delivery.isLost) return delivery;
+      this.drop(delivery);
+    }
+    return null;
   }
 
   /** The message was not processed: it is delivered again after `claimIdleMs`. */
