@@ -1,13 +1,13 @@
 /** The features of a client that are loaded on first use. */
 
-import type {
+export type {
   ConsumeHandlerOptions,
   ConsumeOptions,
   MessageHandler,
   StreamMessages,
   StreamValue,
 } from "./consumers/consume";
-import type {
+export type {
   ExecReply,
   Keys,
   LeasedConnection,
@@ -19,27 +19,7 @@ import type {
   TransactionOptions,
   Unsent,
 } from "./leasing";
-import type { Lock, LockOptions } from "./locks/lock";
-
-export type {
-  ConsumeHandlerOptions,
-  ConsumeOptions,
-  ExecReply,
-  Keys,
-  LeasedConnection,
-  LeaseOptions,
-  LendTerms,
-  Loan,
-  Lock,
-  LockOptions,
-  MessageHandler,
-  PooledConnection,
-  ReplyRows,
-  StreamMessages,
-  StreamValue,
-  TransactionOptions,
-  Unsent,
-};
+export type { Lock, LockOptions } from "./locks/lock";
 
 /** `lease()`, `withConnection()`, `transaction()`, and the pool of their connections. */
 export function leasing(): typeof import("./leasing") {

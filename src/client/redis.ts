@@ -78,7 +78,6 @@ export const LINK: unique symbol = Symbol("link");
 export const EVENTS: unique symbol = Symbol("events");
 
 const TRACER: unique symbol = Symbol("tracer");
-const HEED: unique symbol = Symbol("heed");
 
 const NO_OTHER_PROMISE =
   "sluice does not support plugging third-party Promise library anymore. Native Promise will be used.";
@@ -172,21 +171,12 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
     this[LIMITS] = link;
     this[SOURCE] = new RedisSource(self, tracer, link);
     this[INITIALIZE]();
-    this[HEED]();
+    observeOptions(this.options, LIVE_OPTIONS, (name) => {
+      if (name === "socketTimeout") link.connection?.limitSilence(this.options.socketTimeout ?? 0);
+      else this[PARTS].renewAuto(link.status === "ready");
+    });
     if (this.options.lazyConnect) emitLater(this, "wait");
     else this.connect().catch(() => {});
-  }
-
-  /** Observes the options that may be changed at any time. */
-  private [HEED](): void {
-    observeOptions(this.options, LIVE_OPTIONS, (name) => {
-      const { [LINK]: link, [PARTS]: parts, options } = this;
-      if (name === "socketTimeout") {
-        link.connection?.limitSilence(options.socketTimeout ?? 0);
-        return;
-      }
-      parts.renewAuto(link.status === "ready");
-    });
   }
 
   override [OPEN_MERGER](): void {
