@@ -39,9 +39,6 @@ await once(worker, "message");
 /** Stepping takes minutes on a busy machine: no watchdog and no limit of the handshake may interfere. */
 const UNWATCHED = { watchdog: false, connectTimeout: 600_000 };
 
-/** The reply of a server that speaks RESP3, as all supported ones do. */
-const HELLO = new RawReply("%2\r\n$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n");
-
 /** Records the calls of `body`, from its start until its promise settles. */
 async function record(body) {
   worker.postMessage("start");
@@ -114,7 +111,6 @@ async function onOneServer() {
   const server = await FakeServer.start();
   const values = new Map([["user:1", "1"]]);
   server.handler = ([name, key, value]) => {
-    if (name?.toLowerCase() === "hello") return HELLO;
     if (name?.toLowerCase() === "get") return values.get(key) ?? null;
     if (name?.toLowerCase() === "set") {
       values.set(key, value);
