@@ -1,6 +1,7 @@
 // An AWS Lambda function. The client is created outside the handler, so a warm instance keeps its connection. Instances
 // are frozen between calls, so the client checks an idle connection before it uses it.
 import { Redis } from "sluice";
+import "sluice/with/timeouts"; // for commandTimeout, in a bundle
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://localhost:6379", {
   lazyConnect: true, // an instance may start long before its first call

@@ -4,6 +4,7 @@
 //
 // needs: workers
 import { Redis } from "sluice";
+import "sluice/with/timeouts"; // for commandTimeout, in a bundle
 
 const clients = new WeakMap();
 

@@ -4,7 +4,8 @@
  *
  * core.js holds what every client needs; the files in late/ are loaded by the option or the call that
  * needs them; index.js is the class, with the named exports on it; every other file is a public sub-path
- * that passes on names of those, so that there is one copy of each class.
+ * that passes on names of those, so that there is one copy of each class. modules/ has the same sources as
+ * ES modules, for bundlers.
  */
 
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,12 +21,13 @@ import { checkout, mustRun, toolPath } from "./run-command.mjs";
 
 const source = join(checkout, "src");
 const subpaths = join(source, "subpaths");
+/** One module for each late part; in a bundle, importing it provides the part. */
+const withParts = join(source, "with");
 const built = join(checkout, "built");
 const LATE_DIRECTORY = "late";
 /**
  * Parts that only some programs need, with the file that each becomes. An option or a call asks for each of them; what
- * a client may need when something fails is not among them, because files may then be out of reach. They stand in a
- * folder, so that one pattern tells a bundler of all.
+ * a client may need when something fails is not among them, because files may then be out of reach.
  */
 const LATE = Object.fromEntries(
   Object.entries({
@@ -33,7 +35,6 @@ const LATE = Object.fromEntries(
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
     "client/consumers/consume": "consumers",
-    "client/whole-cluster/cluster-keyspace": "cluster-keyspace",
     "client/leasing": "leases",
     "client/message-readers": "messages",
     "client/locks/lock": "locks",
@@ -304,12 +305,16 @@ const shorter = {
   },
 };
 
-function subpathEntries() {
-  const files = readdirSync(subpaths, { recursive: true, encoding: "utf8" }).filter((path) =>
+/** The modules of a folder: name of the output, path of the source. */
+function entriesIn(directory, prefix = "") {
+  const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((path) =>
     path.endsWith(".ts"),
   );
   return Object.fromEntries(
-    files.map((path) => [path.replaceAll("\\", "/").replace(/\.ts$/, ""), join(subpaths, path)]),
+    files.map((path) => [
+      `${prefix}${path.replaceAll("\\", "/").replace(/\.ts$/, "")}`,
+      join(directory, path),
+    ]),
   );
 }
 
@@ -330,7 +335,7 @@ async function writeCode() {
   const late = Object.entries(LATE).map(([module, file]) => [file, join(source, `${module}.ts`)]);
   const lateModules = new Set(late.map(([, path]) => path));
   const bundle = await rolldown({
-    input: { [ENTRY]: ENTRY_MODULE, ...Object.fromEntries(late), ...subpathEntries() },
+    input: { [ENTRY]: ENTRY_MODULE, ...Object.fromEntries(late), ...entriesIn(subpaths) },
     cwd: checkout,
     platform: "node",
     external: Object.keys(dependencies),
@@ -350,6 +355,81 @@ async function writeCode() {
   });
   await bundle.close();
   return names.map(({ name }) => name);
+}
+
+/**
+ * The same sources as ES modules, for bundlers: a part that a program does not import is left out. They contain no
+ * require(). A module of src/with provides a late part, and modules of Node that load slowly are looked up when they are
+ * needed. They are minified, because their readers are bundlers and the package is to stay small.
+ */
+const MODULES_DIRECTORY = "modules";
+const ABSENT = "sluice:absent";
+/** Programs and tracers read the names of classes. */
+const CLASS_NAMES = { class: true, function: false };
+const LOOKED_UP = "sluice:looked-up:";
+const withoutRequire = (packages) => ({
+  name: "without-require",
+  resolveId(specifier, _importer, { kind }) {
+    const isOutside = specifier.startsWith("node:") || packages.includes(specifier);
+    if (kind !== "require-call") return isOutside ? { id: specifier, external: true } : null;
+    return isOutside ? LOOKED_UP + specifier : ABSENT;
+  },
+  // Without an export, a file of this package is taken for CommonJS.
+  transform: (code, id) => (id.startsWith(withParts) ? `${code}\nexport {};` : null),
+  load(id) {
+    if (id === ABSENT) return "module.exports = null;";
+    return id.startsWith(LOOKED_UP) ? lookUp(id.slice(LOOKED_UP.length)) : null;
+  },
+});
+
+/** A package that is optional at run time is installed beside the program. A bundler does not see it. */
+function lookUp(name) {
+  if (name.startsWith("node:")) return `module.exports = process.getBuiltinModule("${name}");`;
+  return `module.exports = process.getBuiltinModule("node:module").createRequire(process.argv[1])("${name}");`;
+}
+
+/** Imports of the entry would bring along what its default export needs: it only passes names on. */
+function moduleEntry(names) {
+  return `export { ${names.join(", ")} } from "./names.mjs";\nexport { default } from "./default.mjs";\n`;
+}
+
+/** Code that a bundler puts beside that of the ES modules takes the same class. */
+const REQUIRED_MODULE = '"use strict";\nmodule.exports = require("./index.mjs").default;\n';
+
+async function writeModules(names) {
+  const { dependencies } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
+  const directory = join(built, MODULES_DIRECTORY);
+  const bundle = await rolldown({
+    input: {
+      ...entriesIn(subpaths),
+      ...entriesIn(withParts, "with/"),
+      ...entriesIn(join(source, "bundles")),
+      credentials: join(source, "credentials/index.ts"),
+    },
+    cwd: checkout,
+    platform: "neutral",
+    plugins: [withoutRequire(Object.keys(dependencies))],
+    treeshake: { moduleSideEffects: (id) => id.startsWith(withParts) },
+    transform: FIELDS_IN_CONSTRUCTORS,
+  });
+  await bundle.write({
+    dir: directory,
+    format: "es",
+    entryFileNames: "[name].mjs",
+    chunkFileNames: "[name].mjs",
+    comments: READABLE_CODE.comments,
+    minify: {
+      // An import of which nothing is used would stay, and bundlers warn of it.
+      compress: { unused: false, keepNames: CLASS_NAMES },
+      mangle: { toplevel: true, keepNames: CLASS_NAMES },
+      codegen: { removeWhitespace: true },
+    },
+  });
+  await bundle.close();
+  writeFileSync(join(directory, "index.mjs"), moduleEntry(names));
+  writeFileSync(join(directory, "index.js"), REQUIRED_MODULE);
+  // Node loads the parts when they are needed.
+  writeFileSync(join(built, "with.js"), '"use strict";\n');
 }
 
 /** Packages that stand beside this one: its run-time dependencies, and those that users of the tracer install. */
@@ -461,7 +541,9 @@ function removeFiles(pattern) {
 export async function buildCode({ ifStale = false } = {}) {
   if (ifStale && !isStale(join(built, "index.mjs"), [source, import.meta.filename])) return;
   removeFiles(/\.m?js(?:\.map)?$/);
-  writeModuleEntry(await writeCode());
+  const names = await writeCode();
+  writeModuleEntry(names);
+  await writeModules(names);
   await writeTracer();
   await writeCredentials();
   await writeTop();
@@ -537,7 +619,7 @@ export async function buildDeclarations({ ifStale = false } = {}) {
   rmSync(declarations, { recursive: true, force: true });
   const compiler = [toolPath("typescript", "tsc"), "-p", "tsconfig.json"];
   await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly", "--outDir", declarations]);
-  const entries = Object.keys(subpathEntries()).map((name) => [
+  const entries = Object.keys(entriesIn(subpaths)).map((name) => [
     name,
     join(declarations, "subpaths", `${name}.d.ts`),
   ]);
@@ -554,6 +636,7 @@ export async function buildDeclarations({ ifStale = false } = {}) {
   });
   await buildTracerDeclarations();
   await buildCredentialDeclarations();
+  writeFileSync(join(built, "with.d.ts"), "export {};\n");
   const path = join(built, "declarations.d.ts");
   writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
   for (const entry of [ENTRY, ...entries.map(([name]) => name)]) markTypes(entry);

@@ -2,6 +2,7 @@
  * One program (test/runtimes/program.mjs) on the packed package under every runtime: Node, worker threads, Bun, Deno and
  * Cloudflare Workers. The long test run does this, and so does `npm run runtimes`, which also runs the peers
  * that have the same API and writes the tables of docs/platforms.md. The runtimes are kept in the cache directory.
+ * `npm run runtimes -- --sizes` writes only the table of bundles.
  */
 
 import { execFile } from "node:child_process";
@@ -9,6 +10,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { measureBundles } from "./bundle-sizes.mjs";
 import { pack } from "./consumers.mjs";
 import { nodeBinary } from "./node-versions.mjs";
 import { checkout, ensureInstalled, mustRun, npm } from "./run-command.mjs";
@@ -89,7 +91,7 @@ async function tryWorkers(directory, client, { authority, address, tls, nodes })
   const surroundings = JSON.stringify({ address, tls: { ...tls, tls: {} }, nodes });
   const workers = await Workers.start({
     entry: join(directory, "program", "worker.mjs"),
-    alias: { sluice: join(directory, "node_modules", client) },
+    alias: client === "sluice" ? {} : { sluice: client },
     env: { SURROUNDINGS: surroundings },
     authority,
   });
@@ -210,9 +212,16 @@ function writeTables(found) {
   );
 }
 
+async function writeSizes() {
+  const head = ["program", "minified, kB", "and compressed, kB", "CPU time of loading, ms"];
+  replacePart("sizes", table(head, await measureBundles()));
+}
+
 async function main() {
   await ensureInstalled();
   await mustRun(process.execPath, [join("scripts", "build.mjs")]);
+  await writeSizes();
+  if (process.argv.includes("--sizes")) return;
   const { compile } = await import("./compile.mjs");
   await compile();
   const found = {};

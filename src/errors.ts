@@ -43,6 +43,7 @@ export type ErrorCode =
   | "MAX_RETRIES"
   | "MESSAGES_OVERFLOW"
   | "MESSAGE_TAKEN"
+  | "MISSING_PART"
   | "MONITOR_MODE"
   | "NO_SUBSCRIBER"
   | "OFFLINE_QUEUE_DISABLED"
@@ -278,22 +279,6 @@ export class ClosedOutcomeUnknownError extends ConnectionClosedError {
 }
 
 /**
- * The server does not track keys for this client, so nothing is cached. All commands are sent, as without `cache`.
- *
- * @advice use Redis 6 or later or Valkey, with RESP3, and a user who may call CLIENT TRACKING and CLIENT CACHING
- * @section connections
- */
-export class CacheUnavailableError extends SluiceError {
-  override readonly code: ErrorCode = "CACHE_UNAVAILABLE";
-  constructor(reason: string, cause?: Error) {
-    super(
-      `The option "cache" has no effect on this connection, because the server does not track keys: ${reason}. All commands are sent to the server.`,
-      cause === undefined ? undefined : { cause },
-    );
-  }
-}
-
-/**
  * `connect()` was called on a client that is connected or connecting.
  *
  * @advice call it once, and only with `lazyConnect`
@@ -358,75 +343,6 @@ export class PipelineUsedError extends SluiceError {
   }
 }
 
-/** The state of a command when its time limit passed. */
-export interface TimeoutDetails {
-  /**
-   * `queued`: not written; `sent`: written, but the socket still buffers a part of it; `waiting`: sent, the reply is
-   * due.
-   */
-  readonly phase: "queued" | "sent" | "waiting";
-  /** The command was written to this connection or to an earlier one that was lost. */
-  readonly mayHaveRun: boolean;
-  /** Milliseconds since the call. */
-  readonly elapsedMs: number;
-  /** Milliseconds from the call to the write. */
-  readonly queuedMs: number;
-  /** Commands ahead of it on the same connection that have no reply yet. */
-  readonly commandsAhead: number;
-  /** Bytes that the socket still buffers. */
-  readonly bytesAhead: number;
-  /** `host:port` or path of the server. */
-  readonly server: string;
-}
-
-function whereItWas(details: TimeoutDetails): string {
-  const { elapsedMs, queuedMs, commandsAhead, bytesAhead, server } = details;
-  const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} ahead of it`;
-  const fate = details.mayHaveRun
-    ? "It was written to an earlier connection, which was lost. It may have run"
-    : "It was not sent";
-  switch (details.phase) {
-    case "queued":
-      return `after ${elapsedMs} ms in the queue for ${server} with ${ahead}. ${fate}`;
-    case "sent":
-      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of sending to ${server} with ${ahead} and ${bytesAhead} bytes unsent. It may still run`;
-    case "waiting":
-      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of waiting for ${server} with ${ahead}. It may still run`;
-  }
-}
-
-/**
- * The time limit of the command passed before its reply arrived. A written command may still run.
- *
- * @advice a written command may still run; if it spent most of the time in the queue, limit the queue with `bounds`
- * @section single commands
- */
-export class CommandTimeoutError extends SluiceError {
-  override readonly code: ErrorCode = "COMMAND_TIMEOUT";
-  constructor(
-    readonly details: TimeoutDetails,
-    isTelling = true,
-  ) {
-    super(isTelling ? `Command timed out ${whereItWas(details)}` : "Command timed out");
-  }
-}
-
-/**
- * The signal of the call was aborted. Its reason is the `cause`. A written command may still run.
- *
- * @advice a written command may still run; if it spent most of the time in the queue, limit the queue with `bounds`
- * @section single commands
- */
-export class CommandAbortedError extends AbortError {
-  override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
-  constructor(
-    readonly details: TimeoutDetails,
-    reason: unknown,
-  ) {
-    super(`Command aborted by its signal ${whereItWas(details)}`, { cause: reason });
-  }
-}
-
 /**
  * No byte arrived for `socketTimeout` although commands waited for replies. The client reconnects.
  *
@@ -453,23 +369,6 @@ export class ConnectTimeoutError extends SluiceError {
   readonly syscall = "connect";
   constructor() {
     super("connect ETIMEDOUT");
-  }
-}
-
-/**
- * No Sentinel returned the address of the server. `cause` is the error of the last one.
- *
- * @advice check `sentinels`, `name` and `sentinelPassword`; `sentinelRetryStrategy` decides whether the client asks
- * again
- * @section connections
- */
-export class SentinelsUnreachableError extends SluiceError {
-  override readonly code: ErrorCode = "SENTINELS_UNREACHABLE";
-  constructor(retryDelayMs: number | null, lastError?: Error) {
-    const outlook =
-      retryDelayMs === null ? " and retry is disabled." : `. Retrying from scratch after ${retryDelayMs}ms.`;
-    const reason = lastError === undefined ? "" : ` Last error: ${lastError.message}`;
-    super(`All sentinels are unreachable${outlook}${reason}`, { cause: lastError });
   }
 }
 
@@ -512,71 +411,6 @@ export class UnansweredCommandError extends SluiceError {
   constructor(commandName: string, advice: string) {
     super(
       `"${maskName(commandName, [])}" cannot be sent on a shared connection, because the server does not answer it with one reply${advice}`,
-    );
-  }
-}
-
-/**
- * The signal of a bulk was aborted. The commands of unfinished batches may have run.
- *
- * @advice if the commands may run twice, continue after `progress.settled` commands
- * @section single commands
- */
-export class BulkAbortedError extends SluiceError {
-  override readonly code: ErrorCode = "BULK_ABORTED";
-  constructor(settled: number, options?: ErrorOptions) {
-    super(
-      `The bulk was aborted after ${settled} commands had settled. Later commands may have run.`,
-      options,
-    );
-  }
-}
-
-/**
- * A reader of `redis.messages()` with `onOverflow: "error"` was too slow, and its buffer was full. The reader has
- * unsubscribed. It throws this error after the buffered entries.
- *
- * @advice read faster, raise `maxBuffered`, or use a stream if no message may be lost
- * @section single commands
- */
-export class MessagesOverflowError extends SluiceError {
-  override readonly code: ErrorCode = "MESSAGES_OVERFLOW";
-  constructor(
-    readonly names: readonly string[],
-    maxBuffered: number,
-  ) {
-    super(
-      `A reader of messages had ${maxBuffered} unread entries (option maxBuffered) when another message arrived. It has unsubscribed. Read faster, or raise maxBuffered.`,
-    );
-  }
-}
-
-/**
- * A server does not send the keyspace notifications that `keyspaceEvents()` needs. The reader has unsubscribed.
- *
- * @advice set `notify-keyspace-events` on every server, to `"KEA"` for example
- * @section single commands
- */
-export class KeyspaceEventsOffError extends SluiceError {
-  override readonly code: ErrorCode = "KEYSPACE_EVENTS_OFF";
-  constructor(server: string, flags: string, needed: string) {
-    super(
-      `The server ${server} does not send the keyspace notifications of keyspaceEvents(): its notify-keyspace-events is "${flags}". Set it to "${needed}" and the classes of events, for example with CONFIG SET notify-keyspace-events "${needed}A", on every server and in its configuration file.`,
-    );
-  }
-}
-
-/**
- * The limit of `bounds` is reached, and its policy is `"reject"`. The command was not sent.
- *
- * @advice send fewer commands at a time, or set `policy: "wait"`
- * @section single commands
- */
-export class BoundsExceededError extends SluiceError {
-  override readonly code: ErrorCode = "BOUNDS_EXCEEDED";
-  constructor(what: string, limit: number) {
-    super(
-      `The limit of ${limit} waiting ${what} is reached, so the command was not sent. Send fewer commands at a time, raise the option "bounds", or set its policy to "wait".`,
     );
   }
 }
@@ -638,6 +472,21 @@ export class OptionError extends SluiceError {
 }
 
 /**
+ * An option or a call needs code that the bundle of the program does not contain. `name` is the part.
+ *
+ * @advice add the import that the message names; see [bundled programs](moving-from-ioredis.md#bundled-programs)
+ * @section construction
+ */
+export class MissingPartError extends SluiceError {
+  override readonly code: ErrorCode = "MISSING_PART";
+  constructor(readonly part: string) {
+    super(
+      `This bundle does not contain the code for ${part}. Add the import "sluice/with/${part}" to the program, or use the default import of "sluice".`,
+    );
+  }
+}
+
+/**
  * The function of the option `credentials` did not return credentials. The attempt to connect failed.
  *
  * @advice return `{ username, password }`; the client calls the function again as `retryStrategy` says
@@ -649,6 +498,19 @@ export class CredentialsError extends SluiceError {
     super(
       `The function of the option "credentials" must return { username, password }, or {} for the user "default". ${reason}.`,
     );
+  }
+}
+
+/**
+ * The address of a server cannot be parsed. `input` is the address without its password.
+ *
+ * @advice check the port, and percent-encode special characters of the password
+ * @section construction
+ */
+export class InvalidUrlError extends TypeError {
+  readonly code: ErrorCode = "ERR_INVALID_URL";
+  constructor(readonly input: string) {
+    super("Invalid URL: check the port, and percent-encode special characters of the password");
   }
 }
 
@@ -668,51 +530,15 @@ export class MaintenanceRefusedError extends SluiceError {
   }
 }
 
-/**
- * With the option `failover`, the probes of the active database have failed. The client continues with another one.
- *
- * @advice nothing, if another database serves; commands in flight follow the option `retryPolicy`
- * @section connections
- */
-export class DatabaseLostError extends SluiceError {
-  override readonly code: ErrorCode = "DATABASE_LOST";
-  constructor(
-    /** `host:port` of the lost database. */
-    readonly server: string,
-    next: string,
-  ) {
-    super(
-      `${server} has not answered its probes for a second. The client continues with ${next}. Commands in flight follow the option "retryPolicy".`,
-    );
-  }
-}
-
-/**
- * The address of a server cannot be parsed. `input` is the address without its password.
- *
- * @advice check the port, and percent-encode special characters of the password
- * @section construction
- */
-export class InvalidUrlError extends TypeError {
-  readonly code: ErrorCode = "ERR_INVALID_URL";
-  constructor(readonly input: string) {
-    super("Invalid URL: check the port, and percent-encode special characters of the password");
-  }
-}
-
 // The names that programs and logs show. The API fixes those that differ from the class.
 label({
   AbortError,
   ArgumentError,
-  BoundsExceededError,
-  CacheUnavailableError,
   CredentialsError,
-  DatabaseLostError,
   DeadConnectionError,
-  KeyspaceEventsOffError,
   MaintenanceRefusedError,
   MaxRetriesPerRequestError,
-  MessagesOverflowError,
+  MissingPartError,
   ParserError,
   ReplyError,
   ReplyTooLongError,
@@ -723,21 +549,16 @@ label({
   UnansweredCommandError,
   UnexpectedReplyError,
 });
-label(
-  { BulkAbortedError, CommandAbortedError, CommandLossError, OutcomeUnknownError, WatchLostError },
-  "AbortError",
-);
+label({ CommandLossError, OutcomeUnknownError, WatchLostError }, "AbortError");
 label(
   {
     AlreadyConnectingError,
-    CommandTimeoutError,
     ConnectTimeoutError,
     ConnectionClosedError,
     MonitorModeError,
     OfflineQueueDisabledError,
     OptionError,
     PipelineUsedError,
-    SentinelsUnreachableError,
     SocketTimeoutError,
     SubscriberModeError,
   },

@@ -11,7 +11,12 @@ import { join } from "node:path";
 import { repositoryRoot } from "../commands/snapshot";
 
 const PAGE = join("docs", "errors.md");
-const SOURCES = ["src/errors.ts", "src/cluster/cluster-errors.ts", "src/leases/lease-errors.ts"];
+const SOURCES = [
+  "src/errors.ts",
+  "src/part-errors.ts",
+  "src/cluster/cluster-errors.ts",
+  "src/leases/lease-errors.ts",
+];
 const HEAD = "| code | class | what happened | what to do |\n|---|---|---|---|\n";
 /** The heading of a section, the text below it, and its table. */
 const TABLE = /(^## Errors of (.*)\n[^|]*)(?:\|.*\n)+/gm;

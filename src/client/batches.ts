@@ -6,10 +6,16 @@ import type { Bulk, BulkOptions } from "../pipeline/bulk";
 import type { BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline } from "../pipeline/pipeline";
 import { type PipelineHost, PipelineRun, SENDER } from "../pipeline/pipeline-run";
+import { LatePart } from "../util/late-part";
 import { checkMerge, mergingOf } from "./merging";
 import type { CommandList, PipelineOptions } from "./types";
 
 export type { Bulk, BulkCommand, BulkOptions, PipelineOptions };
+
+export const bulks = new LatePart(
+  "bulk",
+  () => require("../pipeline/bulk") as typeof import("../pipeline/bulk"),
+);
 
 /** @param commands May also be the options. */
 export function makePipeline(
@@ -41,8 +47,8 @@ export function openBulk(
   source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>,
   options?: BulkOptions,
 ): Bulk {
-  const parts = require("../pipeline/bulk") as typeof import("../pipeline/bulk");
-  return new parts.Bulk(source, (keepsRows) => new parts.BulkBatch(client, OwnPipeline, keepsRows), options);
+  const { Bulk, BulkBatch } = bulks.get();
+  return new Bulk(source, (keepsRows) => new BulkBatch(client, OwnPipeline, keepsRows), options);
 }
 
 function fill(pipeline: Pipeline, commands: CommandList | undefined): Pipeline {

@@ -10,19 +10,62 @@
 
 import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
+import { socketTimeouts } from "../connection/connection";
 import type { BlockingLease } from "../leases/blocking-lease";
 import type { Admission, Bounds } from "../link/admission";
 import type { Link } from "../link/link";
 import type { Merger, MergerOwner } from "../merging/merger";
 import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
+import { LatePart } from "../util/late-part";
 import { type CacheView, NO_CACHE } from "./cache-view";
 import type { CachedClient, Caching, LinkTracker } from "./caching";
+import { leasing } from "./late-features";
 import type { LeaseOwner, Leases } from "./leasing";
-import { autoPipelinerOptions } from "./options/auto-pipelining";
+import { timeouts } from "./limiting";
+import { type MaintenanceOptions, movers } from "./maintenance";
+import { mergers } from "./merging";
+import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 import type { ClientReplicas, ReplicaOwner } from "./replicas";
 import { type RedisStats, readReplicas } from "./stats";
 
 export type { CacheView } from "./cache-view";
+
+export const autoPipelining = new LatePart(
+  "auto-pipelining",
+  () => require("../pipeline/auto-pipeliner") as typeof import("../pipeline/auto-pipeliner"),
+);
+export const bounding = new LatePart(
+  "bounds",
+  () => require("../link/admission") as typeof import("../link/admission"),
+);
+export const caching = new LatePart("cache", () => require("./caching") as typeof import("./caching"));
+export const replicaReads = new LatePart(
+  "replicas",
+  () => require("./replicas") as typeof import("./replicas"),
+);
+
+/** Options with code of their own. */
+const PARTS_OF_OPTIONS: Readonly<Record<string, LatePart<object>>> = {
+  blockingConnections: leasing,
+  blockingTimeout: timeouts,
+  bounds: bounding,
+  cache: caching,
+  commandTimeout: timeouts,
+  enableAutoPipelining: autoPipelining,
+  replicas: replicaReads,
+  socketTimeout: socketTimeouts,
+};
+
+/**
+ * Loads the code that the options need. Throws a `MissingPartError` in a bundle without it: connections and nodes of a
+ * cluster need some of it later, when an error would reach no caller.
+ */
+export function loadParts(given: object): void {
+  const options = given as AutoPipeliningOptions & MaintenanceOptions & Readonly<Record<string, unknown>>;
+  for (const [name, part] of Object.entries(PARTS_OF_OPTIONS)) if (options[name]) part.get();
+  if (options.maintenance === "on") movers.get();
+  autoPipelinerOptions(options);
+}
 
 /** The key under which a client holds its chain. */
 export const PARTS: unique symbol = Symbol("parts");
@@ -84,10 +127,7 @@ export class Chain {
   }
 
   openLeases(): Leases {
-    if (this.leases === null) {
-      const parts = require("./leasing") as typeof import("./leasing");
-      this.leases = new parts.Leases(this.link, this.deps, this.deps.options.leases);
-    }
+    this.leases ??= new (leasing.get().Leases)(this.link, this.deps, this.deps.options.leases);
     return this.leases;
   }
 
@@ -158,8 +198,8 @@ export class Chain {
   private readonly onGivenUp = (): void => this.link.session.loseMember();
 
   private makeMerger(): Merger {
-    const parts = require("../merging/merger") as typeof import("../merging/merger");
-    return new parts.Merger(this.bottom, this.link, this.deps.mergerOwner);
+    const { Merger } = mergers.get();
+    return new Merger(this.bottom, this.link, this.deps.mergerOwner);
   }
 
   private makeAuto(): AutoPipeliner | null {
@@ -167,8 +207,8 @@ export class Chain {
     const window = autoPipelinerOptions(deps.options);
     if (window === null) return null;
     if (window.merging) this.merger ??= this.makeMerger();
-    const parts = require("../pipeline/auto-pipeliner") as typeof import("../pipeline/auto-pipeliner");
-    return new parts.AutoPipeliner(this.merger ?? this.bottom, {
+    const { AutoPipeliner } = autoPipelining.get();
+    return new AutoPipeliner(this.merger ?? this.bottom, {
       ...window,
       onGivenUp: this.onGivenUp,
       onGathered: (ms) => deps.onGathered(ms),
@@ -180,16 +220,15 @@ export class Chain {
 export function openCaching(client: CachedClient, isOfCluster: boolean): Caching | null {
   const { cache } = client.options;
   if (!cache) return null;
-  const parts = require("./caching") as typeof import("./caching");
-  return new parts.Caching(client, cache, isOfCluster);
+  const { Caching } = caching.get();
+  return new Caching(client, cache, isOfCluster);
 }
 
 function makeReplicas(primary: Dispatcher, owner: ReplicaOwner): ClientReplicas {
-  const parts = require("./replicas") as typeof import("./replicas");
-  return parts.openReplicas(primary, owner);
+  return replicaReads.get().openReplicas(primary, owner);
 }
 
 export function makeAdmission(next: Dispatcher, bounds: Bounds, onGivenUp?: () => void): Admission {
-  const parts = require("../link/admission") as typeof import("../link/admission");
-  return new parts.Admission(next, bounds, onGivenUp);
+  const { Admission } = bounding.get();
+  return new Admission(next, bounds, onGivenUp);
 }

@@ -70,8 +70,16 @@ import {
   tellCall,
   tracePipeline,
 } from "./client-tracer";
-import type { CallLimits, LimitContext, Limiter, LimitOptions } from "./command-limits";
 import { COLLECTED, notePlaces, passAlone, passBatch, refusingLate } from "./intercepted";
+import {
+  type CallLimits,
+  isLimited,
+  type LimitContext,
+  type Limiter,
+  type LimitOptions,
+  makeLimiter,
+  makeViewPrototype,
+} from "./limiting";
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { observeOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
@@ -174,7 +182,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   [INITIALIZE](): void {
     const { options } = this;
     const heed = (): void => {
-      const limiter = isLimited(options) ? makeLimiter(this, {}) : null;
+      const limiter = isLimited(options) ? makeLimiter(options, this[LIMITS], {}) : null;
       this[LIMITER] = limiter;
       this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter === null;
     };
@@ -259,11 +267,11 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * const value = await redis.with({ timeout: 500, retry: "at-most-once" }).get("key");
    */
   with(limits: CallLimits): this {
-    this[VIEW_PROTOTYPE] ??= limitParts().makeViewPrototype(this);
+    this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
     const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [SENDER]: BatchSender };
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
-    view[LIMITER] = makeLimiter(this, { ...this[LIMITER]?.call, ...limits });
+    view[LIMITER] = makeLimiter(this.options, this[LIMITS], { ...this[LIMITER]?.call, ...limits });
     view[SENDER] = new ClientSender(view);
     return view;
   }
@@ -470,23 +478,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     const isIntercepted = this.sendCommand !== ClientBase.prototype.sendCommand;
     this[CHAIN].dispatchBatch(isIntercepted ? passBatch(this, commands) : commands);
   }
-}
-
-let loadedLimits: typeof import("./command-limits") | null = null;
-
-/** Loaded on first use, and kept because `with()` may be called for each command. */
-function limitParts(): typeof import("./command-limits") {
-  loadedLimits ??= require("./command-limits") as typeof import("./command-limits");
-  return loadedLimits;
-}
-
-/** Whether an option limits all commands of a client. */
-export function isLimited({ commandTimeout, blockingTimeout }: LimitOptions): boolean {
-  return typeof commandTimeout === "number" || (typeof blockingTimeout === "number" && blockingTimeout > 0);
-}
-
-function makeLimiter(client: ClientBase<ReplyMappingMode>, limits: CallLimits): Limiter {
-  return new (limitParts().Limiter)(client.options, client[LIMITS], limits);
 }
 
 function callByName(

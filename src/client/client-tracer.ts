@@ -28,6 +28,7 @@ import { type ConnectionContext, connectionChannel, pipelineChannel } from "../o
 import type { BatchObserver, PipelineObserver } from "../pipeline/pipeline-run";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
+import { LatePart } from "../util/late-part";
 import { clockMs } from "../util/scheduling";
 import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
@@ -62,13 +63,18 @@ export interface TracedClient {
 /** A client as tracers of calls and batches see it. */
 export type TraceSource = PipelineTarget;
 
-let loadedTrace: typeof import("./pipeline-trace") | null = null;
+export const pipelineTracing = new LatePart(
+  "tracing",
+  () => require("./pipeline-trace") as typeof import("./pipeline-trace"),
+);
 
-/** Follows a pipeline; null without a subscriber. The tracing code is loaded with the first subscriber. */
+/**
+ * Follows a pipeline; null without a subscriber. The tracing code is loaded with the first subscriber. In a bundle
+ * without it, a subscriber must not make pipelines fail.
+ */
 export function tracePipeline(run: BatchFacts, target: TraceSource): PipelineObserver | null {
   if (hooks.batch === null && !pipelineChannel.isHeard && !target.isLogging) return null;
-  loadedTrace ??= require("./pipeline-trace") as typeof import("./pipeline-trace");
-  return loadedTrace.tracePipeline(run, target);
+  return pipelineTracing.find()?.tracePipeline(run, target) ?? null;
 }
 
 /** Reports a single call to `sluice/otel`, if it is active. Its errors must not reach the caller. */

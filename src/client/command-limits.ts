@@ -7,20 +7,28 @@
 
 import { blockingTimeMs, heldTimeMs } from "../command/blocking";
 import { type Command, CommandState, sentFor } from "../command/command";
-import type { ReadFrom, RetryPolicy, SentCommand, SettleHook } from "../command/command-extra";
+import {
+  RETRY_POLICIES,
+  type ReadFrom,
+  type RetryPolicy,
+  type SentCommand,
+  type SettleHook,
+} from "../command/command-extra";
 import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
-import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
+import { OptionError } from "../errors";
+import { unblocking } from "../link/current-connection";
 import type { QueuePosition } from "../link/link-options";
+import { Unblocker } from "../link/unblocker";
+import { CommandAbortedError, CommandTimeoutError, type TimeoutDetails } from "../part-errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { checkSettings, type SettingChecks, signalOnly } from "../util/check-settings";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
 import { withoutStack } from "../util/without-stack";
-import { RETRY_POLICIES } from "./options/check-options";
 import { OF_EVENTS } from "./reserved-names";
 
-// Needed by the link when a blocking call times out; loaded here so that it is available then.
-require("../link/unblocker");
+// The link needs it when a blocking call times out, and a file may be out of reach then.
+unblocking.provide({ Unblocker });
 
 export interface LimitOptions {
   readonly commandTimeout?: number | undefined;

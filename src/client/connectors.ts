@@ -8,12 +8,24 @@ import type { AbstractConnector } from "../link/connector";
 import type { WatchdogOptions } from "../link/link-options";
 import { TcpConnector } from "../link/tcp-connector";
 import type { SentinelClient } from "../sentinel/sentinel-client";
+import type { SentinelConnector } from "../sentinel/sentinel-connector";
+import { LatePart } from "../util/late-part";
 import { callUser } from "../util/user-code";
 import { isTlsUrl } from "./options/parse-url";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { optionsOfAddress } from "./options/resolve-options";
 
 export type { FailoverReport };
+
+export const sentinels = new LatePart(
+  "sentinel",
+  () => require("../sentinel/sentinel-connector") as typeof import("../sentinel/sentinel-connector"),
+);
+
+export const failovers = new LatePart(
+  "failover",
+  () => require("../failover/failover-connector") as typeof import("../failover/failover-connector"),
+);
 
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
@@ -44,11 +56,8 @@ export function makeConnector(
   const Connector = options.Connector as ConnectorClass | null | undefined;
   if (options.failover) return makeFailover(client, makeClient);
   if (!Connector && !options.sentinels) return new TcpConnector(options);
-  // Loaded on first use.
-  const { SentinelConnector } =
-    require("../sentinel/sentinel-connector") as typeof import("../sentinel/sentinel-connector");
-  const connector = Connector ? new Connector(options) : new SentinelConnector(options);
-  if (connector instanceof SentinelConnector) {
+  const connector = Connector ? new Connector(options) : new (sentinels.get().SentinelConnector)(options);
+  if (isSentinelConnector(connector)) {
     connector.emitter = client;
     connector.useClients((settings) => makeClient(settings) as EventEmitter & SentinelClient);
   }
@@ -68,7 +77,7 @@ function makeFailover(
   if (options.watchdog === defaultOptions.watchdog) options.watchdog = FAILOVER_WATCHDOG;
   const other = OTHER_CHOICES.find((name) => options[name]);
   if (other !== undefined) throw new OptionError(`The options failover and ${other} cannot be used together`);
-  const parts = require("../failover/failover-connector") as typeof import("../failover/failover-connector");
+  const parts = failovers.get();
   const deps = {
     readUrl: (url: string) => ({ ...(isTlsUrl(url) && { tls: true }), ...optionsOfAddress(url) }),
     defaults: options,
@@ -80,4 +89,9 @@ function makeFailover(
   return new parts.FailoverConnector(options, deps, (report) => {
     callUser(() => client.emit("failover", report));
   });
+}
+
+/** The class itself may be missing: a connector of the user needs no Sentinel code. */
+function isSentinelConnector(connector: AbstractConnector): connector is SentinelConnector {
+  return "useClients" in connector;
 }

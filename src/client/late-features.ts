@@ -1,5 +1,7 @@
 /** The features of a client that are loaded on first use. */
 
+import { LatePart } from "../util/late-part";
+
 export type {
   ConsumeHandlerOptions,
   ConsumeOptions,
@@ -22,16 +24,13 @@ export type {
 export type { Lock, LockOptions } from "./locks/lock";
 
 /** `lease()`, `withConnection()`, `transaction()`, and the pool of their connections. */
-export function leasing(): typeof import("./leasing") {
-  return require("./leasing") as typeof import("./leasing");
-}
+export const leasing = new LatePart("leases", () => require("./leasing") as typeof import("./leasing"));
 
 /** `lock()`. */
-export function locking(): typeof import("./locks/lock") {
-  return require("./locks/lock") as typeof import("./locks/lock");
-}
+export const locking = new LatePart("locks", () => require("./locks/lock") as typeof import("./locks/lock"));
 
 /** `consume()`. */
-export function consuming(): typeof import("./consumers/consume") {
-  return require("./consumers/consume") as typeof import("./consumers/consume");
-}
+export const consuming = new LatePart(
+  "consumers",
+  () => require("./consumers/consume") as typeof import("./consumers/consume"),
+);

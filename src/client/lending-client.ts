@@ -43,7 +43,7 @@ export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> ex
     work: (own: LeasedConnection<Mode>) => Unsent<Mode, Rows> | Promise<Unsent<Mode, Rows>>,
     options?: TransactionOptions,
   ): Promise<ExecReply<Rows>> {
-    return leasing().transaction<Mode, Rows>(this, keys, work, options);
+    return leasing.get().transaction<Mode, Rows>(this, keys, work, options);
   }
 
   /**
@@ -54,7 +54,7 @@ export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> ex
    * await lock.release(); // true
    */
   lock(key: string, options?: LockOptions): Promise<Lock> {
-    return locking().lock(this, key, options);
+    return locking.get().lock(this, key, options);
   }
 
   /**
@@ -77,7 +77,7 @@ export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> ex
     handler: MessageHandler<StreamValue<Buffers>>,
   ): Promise<void>;
   consume(options: ConsumeOptions, handler?: MessageHandler<never>): unknown {
-    return consuming().consume(this, options, handler);
+    return consuming.get().consume(this, options, handler);
   }
 
   /** Emits an event that has listeners; an `error` without a listener is printed, never thrown. */

@@ -7,6 +7,7 @@ import type { FailoverConnector } from "../failover/failover-connector";
 import type { LinkDeps, MoverMaker } from "../link/link-options";
 import type { MaintenanceReport } from "../maintenance/mover";
 import type { Notice } from "../maintenance/notices";
+import { LatePart } from "../util/late-part";
 
 export type { MaintenanceReport, Notice };
 
@@ -25,11 +26,19 @@ export interface MaintenanceListener {
   onSlotsMoved(notice: Notice): void;
 }
 
+export const movers = new LatePart(
+  "maintenance",
+  () => require("../maintenance/mover") as typeof import("../maintenance/mover"),
+);
+
 /** Names of servers that announce maintenance: Redis Cloud, Azure Managed Redis, Azure Cache for Redis Enterprise. */
 const MANAGED =
   /\.(?:redis-cloud\.com|redislabs\.com|redis\.azure\.net|redisenterprise\.cache\.azure\.net)$/i;
 
-/** Null if the links of the client are never moved. */
+/**
+ * Null if the links of the client are never moved. A bundle without the code does not move them, and `loadParts` refuses "on" and
+ * `failover` there.
+ */
 export function moverMaker(
   options: MaintenanceOptions,
   deps: LinkDeps,
@@ -40,10 +49,11 @@ export function moverMaker(
   const wantsNotices = (): boolean =>
     protocol !== 2 && (maintenance === "on" || (maintenance === "auto" && MANAGED.test(options.host ?? "")));
   if ((!wantsNotices() && !failover) || path || monitor) return null;
+  const part = movers.find();
+  if (part === null) return null;
   return (link) => {
-    const parts = require("../maintenance/mover") as typeof import("../maintenance/mover");
     const connector = failover ? (link.connector as FailoverConnector) : null;
-    const mover = new parts.Mover(link, deps, {
+    const mover = new part.Mover(link, deps, {
       get wantsNotices() {
         return wantsNotices();
       },

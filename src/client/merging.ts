@@ -2,6 +2,7 @@
 
 import type { BatchMerging } from "../command/batch";
 import { OptionError } from "../errors";
+import { LatePart } from "../util/late-part";
 
 /** Commands that can be merged. `get`, `set`, `hmset` and the pushes are merged only if they are named. */
 export type MergeableCommand = "get" | "hget" | "hmset" | "lpush" | "rpush" | "set" | "sismember" | "zscore";
@@ -21,12 +22,19 @@ const MERGEABLE: readonly string[] = [
 ] satisfies MergeableCommand[];
 const EXACT: readonly string[] = ["hget", "sismember", "zscore"] satisfies MergeableCommand[];
 
+export const mergers = new LatePart(
+  "merging",
+  () => require("../merging/merger") as typeof import("../merging/merger"),
+);
+
 const known = new Map<string, BatchMerging>();
 
 /** Null without these options. Equal options have one result, so that its forms are found once. */
 export function mergingOf(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
   const merged = namesOf(merge);
   if (merged.length === 0 && !coalesces) return null;
+  // Commands are merged later, when an error would reach no caller.
+  mergers.get();
   const name = `${merged.join()} ${coalesces}`;
   let merging = known.get(name);
   if (merging === undefined) {

@@ -13,7 +13,7 @@ import type { OfflineQueue } from "../link/offline-queue";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
-import { type CacheView, Chain, type ChainDeps, PARTS } from "./chain";
+import { type CacheView, Chain, type ChainDeps, loadParts, PARTS } from "./chain";
 import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
@@ -158,6 +158,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
   constructor(...args: unknown[]) {
     super();
     this.options = resolveRedisOptions(args);
+    loadParts(this.options);
     // The layers below ignore the types of replies.
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
@@ -319,7 +320,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
    * await own.release();
    */
   lease(options?: LeaseOptions): Promise<LeasedConnection<Mode>> {
-    return leasing().lease<Mode>(this, options);
+    return leasing.get().lease<Mode>(this, options);
   }
 
   /**
@@ -331,7 +332,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
     work: (own: LeasedConnection<Mode>) => Value | Promise<Value>,
     options?: LeaseOptions,
   ): Promise<Value> {
-    return leasing().withConnection<Mode, Value>(this, work, options);
+    return leasing.get().withConnection<Mode, Value>(this, work, options);
   }
 
   /** One server ignores the slot. */
@@ -484,7 +485,7 @@ class RedisChainDeps implements ChainDeps {
 
   makeConnection(): PooledConnection {
     const { redis } = this;
-    const { PooledConnection } = leasing();
+    const { PooledConnection } = leasing.get();
     return new PooledConnection(redis.options, makeConnector(redis, makeClient), redis[EVENTS]);
   }
 

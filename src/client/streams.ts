@@ -8,6 +8,7 @@ import { SubscriptionKind } from "../connection/subscriptions";
 import type { KeyspaceEvents, KeyspaceEventsOptions } from "../streaming/keyspace-events";
 import type { MessageSource, Messages, MessagesOptions } from "../streaming/messages";
 import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
+import { LatePart } from "../util/late-part";
 import type { NotifiedClient } from "./keyspace";
 
 export type {
@@ -18,6 +19,15 @@ export type {
   ScanStream,
   ScanStreamOptions,
 };
+
+export const scanStreams = new LatePart(
+  "scan-streams",
+  () => require("../streaming/scan-stream") as typeof import("../streaming/scan-stream"),
+);
+export const messageReaders = new LatePart(
+  "messages",
+  () => require("./message-readers") as typeof import("./message-readers"),
+);
 
 /** Whether a name is subscribed, or will be restored. */
 export const IS_SUBSCRIBED: unique symbol = Symbol("isSubscribed");
@@ -40,13 +50,13 @@ const KINDS = {
 } as const;
 
 export function openScan(settings: ScanStreamSettings): ScanStream {
-  const parts = require("../streaming/scan-stream") as typeof import("../streaming/scan-stream");
-  return new parts.ScanStream(settings);
+  const { ScanStream } = scanStreams.get();
+  return new ScanStream(settings);
 }
 
-/** Loaded on first use. */
-export function readers(): typeof import("./message-readers") {
-  return require("./message-readers") as typeof import("./message-readers");
+/** The arguments of a scan behind its cursor. */
+export function argumentsOfScan(options: ScanStreamOptions): unknown[] {
+  return scanStreams.get().scanArguments(options);
 }
 
 export function openMessages(
@@ -54,14 +64,14 @@ export function openMessages(
   names: string | readonly string[],
   options: MessagesOptions | undefined,
 ): Messages<unknown> {
-  return readers().openMessages(messageSourceOf(client), names, options);
+  return messageReaders.get().openMessages(messageSourceOf(client), names, options);
 }
 
 export function openKeyspaceEvents(
   client: SubscribingClient & NotifiedClient,
   options: KeyspaceEventsOptions | undefined,
 ): KeyspaceEvents {
-  return readers().openKeyspaceEvents(client, messageSourceOf(client), options);
+  return messageReaders.get().openKeyspaceEvents(client, messageSourceOf(client), options);
 }
 
 function messageSourceOf(client: SubscribingClient): MessageSource {

@@ -18,12 +18,12 @@
  */
 
 import { Batch, BatchKind } from "../command/batch";
-import { Command, issuedBy, Origin } from "../command/command";
+import { Command, issuedBy, Origin, UNROUTED } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { endingError } from "../command/ending-errors";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
-import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
+import { NO_SLOT, slotOfKey } from "../command/slot";
 import { SelectOnClusterError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { LONGEST_SHOWN } from "../util/bounds";

@@ -13,12 +13,12 @@
  */
 
 import { BatchKind } from "../command/batch";
-import { type Command, Origin } from "../command/command";
+import { type Command, Origin, UNROUTED } from "../command/command";
 import type { RedirectTrail } from "../command/command-extra";
 import { endingError } from "../command/ending-errors";
 import { fateOf } from "../command/fate";
 import { isReplicaRead } from "../command/replica-read";
-import { NO_SLOT, UNROUTED } from "../command/slot";
+import { NO_SLOT } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";

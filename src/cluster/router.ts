@@ -6,12 +6,12 @@
  */
 
 import type { Batch } from "../command/batch";
-import type { Command } from "../command/command";
+import { type Command, UNROUTED } from "../command/command";
 import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNKNOWN_KEYS } from "../command/key-positions";
-import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf } from "../command/slot";
 import { ReplyError } from "../errors";
 import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";

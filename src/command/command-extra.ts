@@ -22,6 +22,12 @@ export interface ScriptReference {
  */
 export type RetryPolicy = "at-least-once" | "reads-only" | "at-most-once";
 
+export const RETRY_POLICIES: readonly string[] = [
+  "at-least-once",
+  "reads-only",
+  "at-most-once",
+] satisfies RetryPolicy[];
+
 /** The server of a read. */
 export type ReadFrom = "primary" | "replica";
 

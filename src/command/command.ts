@@ -17,7 +17,6 @@ import type { Batch } from "./batch";
 import { CommandExtra, type SentCommand } from "./command-extra";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
 import { decodeBuffersDeep, mapReply } from "./reply-mappers";
-import { UNROUTED } from "./slot";
 
 export const CommandState = {
   Created: 0,
@@ -28,6 +27,9 @@ export const CommandState = {
   Settled: 3,
 } as const;
 export type CommandState = (typeof CommandState)[keyof typeof CommandState];
+
+/** The slot of a command that no cluster has inspected: it was given directly to the client of one node. */
+export const UNROUTED = -3;
 
 /** The issuer of a command, which determines how a lost connection, a redirect or a tracer treats it. */
 export const Origin = {

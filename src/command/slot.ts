@@ -17,8 +17,6 @@ import { firstKeyPosition, keyPositions } from "./key-positions";
 export const SLOT_COUNT = 16_384;
 /** The command has no key, so any node may serve it. */
 export const NO_SLOT = -1;
-/** No cluster has inspected the command: it was given directly to the client of one node. */
-export const UNROUTED = -3;
 /** The keys of the command are in different slots. */
 export const MIXED_SLOTS = -2;
 

@@ -13,6 +13,7 @@ import { type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../e
 import { hideBytes } from "../observability/redact";
 import { type Message, Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
+import { LatePart } from "../util/late-part";
 import { atTurnEnd, clockMs, dateMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import { CommandQueue } from "./command-queue";
@@ -23,6 +24,11 @@ import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import type { SocketTimeout } from "./socket-timeout";
 import { Writer, type WriterOptions, type WriterSource } from "./writer";
+
+export const socketTimeouts = new LatePart(
+  "timeouts",
+  () => require("./socket-timeout") as typeof import("./socket-timeout"),
+);
 
 export interface ConnectionOptions extends WriterOptions {
   /** The time that a half-closed socket has to close before it is destroyed. */
@@ -160,8 +166,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.socketTimeout?.stop();
     this.socketTimeout = null;
     if (!(limitMs > 0)) return;
-    const parts = require("./socket-timeout") as typeof import("./socket-timeout");
-    this.socketTimeout = new parts.SocketTimeout(this, limitMs, () =>
+    const { SocketTimeout } = socketTimeouts.get();
+    this.socketTimeout = new SocketTimeout(this, limitMs, () =>
       this.destroy(new SocketTimeoutError(limitMs)),
     );
     if (this.queue.inFlight > 0) this.socketTimeout.windUp();

@@ -4,11 +4,11 @@
  */
 
 import type { Duplex } from "node:stream";
-import type { DatabaseLostError } from "../errors";
 import { OptionError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { openSocket, type TcpConnectorOptions } from "../link/tcp-connector";
 import { failoverChannel } from "../observability/work-channels";
+import type { DatabaseLostError } from "../part-errors";
 import type { FailoverSettings } from "./databases";
 import {
   type Database,

@@ -3,7 +3,7 @@
  * is active. A client, its duplicates and its leased connections share it. It runs while one of them is open.
  */
 
-import { DatabaseLostError } from "../errors";
+import { DatabaseLostError } from "../part-errors";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import {
   type AddressReader,

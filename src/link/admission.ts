@@ -12,7 +12,8 @@ import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { costOf } from "../command/size";
 import { FIRST_SWEEP, nextSweep } from "../command/sweep";
-import { AbortError, BoundsExceededError } from "../errors";
+import { AbortError } from "../errors";
+import { BoundsExceededError } from "../part-errors";
 import { microtask } from "../util/scheduling";
 import { isQuit } from "./leftovers";
 

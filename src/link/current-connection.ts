@@ -11,10 +11,16 @@ import { IGNORED } from "../command/promise-completion";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
+import { LatePart } from "../util/late-part";
 import { EarlyCommands, type EarlyDeps } from "./early-commands";
 import type { LinkDeps } from "./link-options";
 import { DB_WHEN_SENT, SelectedDb, type Selects } from "./selected-db";
 import type { Unblocker, UnblockerDeps } from "./unblocker";
+
+export const unblocking = new LatePart(
+  "timeouts",
+  () => require("./unblocker") as typeof import("./unblocker"),
+);
 
 export interface CurrentOwner extends UnblockerDeps, EarlyDeps {
   /** Returns true if the command is sent later, because it needs a fieldset that is not prepared. */
@@ -145,8 +151,8 @@ export class CurrentConnection {
   /** The caller of a written blocking command has given up. */
   private recall(command: Command): void {
     if (this.unblocker === null) {
-      const parts = require("./unblocker") as typeof import("./unblocker");
-      this.unblocker = new parts.Unblocker(this, this.owner, this.deps);
+      const { Unblocker } = unblocking.get();
+      this.unblocker = new Unblocker(this, this.owner, this.deps);
     }
     this.unblocker.recall(command);
   }

@@ -16,7 +16,7 @@ import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap, Subscriptions } from "../connection/subscriptions";
 import type { FlushPolicy } from "../connection/writer";
-import type { TimeoutDetails } from "../errors";
+import type { TimeoutDetails } from "../part-errors";
 import type { AbstractConnector } from "./connector";
 import type { ExpiringCredentials } from "./credentials";
 import type { IdentitySource } from "./establishment";

@@ -9,10 +9,9 @@
  */
 
 import { type Batch, BatchKind, type BatchMerging } from "../command/batch";
-import { batchOf, type Command } from "../command/command";
+import { batchOf, type Command, UNROUTED } from "../command/command";
 import { isRead } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import { UNROUTED } from "../command/slot";
 import { ReplyError } from "../errors";
 import { isCommandTraced } from "../observability/channels";
 import { ConnectionKnowledge } from "./connection-knowledge";

@@ -5,6 +5,12 @@
 
 import { attachOwn, type Commander } from "../command/commander";
 import { MODULE_KEYS } from "../command/generated/table";
+import { LatePart } from "../util/late-part";
+
+export const moduleMethods = new LatePart(
+  "modules",
+  () => require("./methods") as typeof import("./methods"),
+);
 
 const FAMILIES = Object.keys(MODULE_KEYS).flatMap((name) => /^(\w+)\.$/.exec(name)?.[1] ?? []);
 
@@ -13,8 +19,7 @@ export function attachFamilies(prototype: object): void {
     Object.defineProperty(prototype, name, {
       configurable: true,
       get(this: Commander) {
-        const parts = require("./methods") as typeof import("./methods");
-        return parts.openFamily(this, name);
+        return moduleMethods.get().openFamily(this, name);
       },
       set(this: object, value: unknown) {
         attachOwn(this, name, value);

@@ -17,10 +17,9 @@
  */
 
 import { Batch, BatchKind, type BatchMerging } from "../command/batch";
-import type { Command } from "../command/command";
+import { type Command, UNROUTED } from "../command/command";
 import { goesAlone } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import { UNROUTED } from "../command/slot";
 import { hooks } from "../observability/hooks";
 import { atTurnEnd, clockMs } from "../util/scheduling";
 import { AdaptiveWindow } from "./adaptive-window";

@@ -7,7 +7,7 @@
  * loss its commands follow the rules of single ones.
  */
 
-import { BulkAbortedError } from "../errors";
+import { BulkAbortedError } from "../part-errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { clockMs } from "../util/scheduling";

@@ -8,12 +8,13 @@
 
 import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
-import { ConnectionClosedError, SentinelsUnreachableError } from "../errors";
+import { ConnectionClosedError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { retryDelay } from "../link/reconnection";
 import { socketOptionsOf } from "../link/socket-options";
 import { openSocket } from "../link/tcp-connector";
 import { hintOnGroup } from "../observability/hints";
+import { SentinelsUnreachableError } from "../part-errors";
 import { reachable } from "../util/address-map";
 import { debugLog } from "../util/debug";
 import { addHint, markCertain } from "../util/error-hint";

@@ -4,7 +4,8 @@
  * sends no others.
  */
 
-import { KeyspaceEventsOffError, OptionError } from "../errors";
+import { OptionError } from "../errors";
+import { KeyspaceEventsOffError } from "../part-errors";
 import {
   type EntryReader,
   type MessageGap,

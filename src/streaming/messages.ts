@@ -11,7 +11,8 @@
 
 import type { EventEmitter } from "node:events";
 import Denque from "denque";
-import { MessagesOverflowError, OptionError } from "../errors";
+import { OptionError } from "../errors";
+import { MessagesOverflowError } from "../part-errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import {
   booleanOnly,

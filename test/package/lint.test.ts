@@ -8,9 +8,15 @@ import { expect } from "chai";
 import { publint } from "publint";
 import { Application, packMigration, packPackage, packTestKit } from "./installed-package";
 
-for (const [name, pack] of [
-  ["sluice", packPackage],
-  ["sluice-testing", packTestKit],
+/**
+ * In a bundle, `require()` returns the class itself, as in Node, and only CommonJS can do so. The file for it takes the
+ * class from the ES modules; three names of the entry lead to it.
+ */
+const REQUIRED_IN_BUNDLES = Array<string>(3).fill("EXPORTS_MODULE_SHOULD_BE_ESM");
+
+for (const [name, pack, known] of [
+  ["sluice", packPackage, REQUIRED_IN_BUNDLES],
+  ["sluice-testing", packTestKit, []],
 ] as const) {
   describe(`package checks of ${name}`, function () {
     this.timeout(120_000);
@@ -20,9 +26,9 @@ for (const [name, pack] of [
       data = readFileSync((await pack()).path);
     });
 
-    it("publint finds nothing", async () => {
+    it("publint finds nothing else than what is known", async () => {
       const { messages } = await publint({ pack: { tarball: new Uint8Array(data).buffer }, strict: true });
-      expect(messages.map(({ code }) => code)).to.deep.equal([]);
+      expect(messages.map(({ code }) => code)).to.deep.equal(known);
     });
 
     it("attw finds nothing wrong with the types", async () => {

@@ -8,6 +8,8 @@ import { Application, packPackage } from "./installed-package";
 
 const WORKER = `
 import { Redis } from "sluice";
+import "sluice/with/auto-pipelining";
+import "sluice/with/timeouts";
 
 /** A client as a request makes it. Its errors are in the reply. */
 function connect(env, options = {}) {

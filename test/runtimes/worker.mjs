@@ -1,6 +1,6 @@
 /** The program on Cloudflare Workers: the reply to any request has the results. */
 
-import { Redis } from "sluice";
+import Redis from "sluice";
 import { tryAreas } from "./program.mjs";
 
 export default {

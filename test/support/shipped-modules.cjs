@@ -61,7 +61,7 @@ function accessors([module, names]) {
 const fileOf = new Map();
 const ends = new Map();
 for (const name of readdirSync(built, { recursive: true, encoding: "utf8" })) {
-  if (!name.endsWith(".js")) continue;
+  if (!name.endsWith(".js") || name.startsWith("modules")) continue;
   const path = join(built, name);
   const modules = modulesIn(readFileSync(path, "utf8"));
   // The tracer has copies of its own of what it needs of the client.

@@ -9,7 +9,8 @@ import type { Admission, Bounds } from "../../link/admission";
 import { OwnWrites, WriteNotes } from "../../replicas/own-writes";
 import { type CacheView, NO_CACHE } from "../cache-view";
 import type { CachedClient, Caching } from "../caching";
-import { makeAdmission, openCaching } from "../chain";
+import { loadParts, makeAdmission, openCaching } from "../chain";
+import type { RedisOptions } from "../options/redis-options";
 
 export type { CacheView } from "../cache-view";
 
@@ -22,7 +23,13 @@ export class ClusterChain {
   /** Null: reads do not depend on writes. */
   readonly writes: OwnWrites | null;
 
-  constructor(client: CachedClient & { readonly options: { readonly readYourWrites?: number | undefined } }) {
+  /** @param nodeOptions Those of the nodes, whose code is loaded here too. */
+  constructor(
+    client: CachedClient & { readonly options: { readonly readYourWrites?: number | undefined } },
+    nodeOptions?: RedisOptions | null,
+  ) {
+    loadParts(client.options);
+    loadParts(nodeOptions ?? {});
     const { readYourWrites } = client.options;
     this.writes = readYourWrites ? new OwnWrites(readYourWrites) : null;
     this.caching = openCaching(client, true);

@@ -61,7 +61,7 @@ import {
   type NodeReplies,
   type OnAllOptions,
   onAll,
-  openKeyspaceEvents,
+  openClusterKeyspaceEvents,
   type ScanPageOptions,
   scannerOf,
   scanPage,
@@ -129,7 +129,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     this.options = withLimits(resolveClusterOptions(options));
     const db = clusterDatabase(this.startupNodes, this.options);
     if (db !== 0) (this.options.redisOptions ??= {}).db = db;
-    const parts = new ClusterChain(this);
+    const parts = new ClusterChain(this, this.options.redisOptions);
     const wiring = new ClusterWiring(
       this.options,
       makeOwner(this as unknown as Cluster),
@@ -265,7 +265,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
    * Leases a connection to the master of `{ key }` or `{ slot }`. See `lease()` of `Redis`.
    */
   lease(options: LeaseOptions): Promise<LeasedConnection<Mode>> {
-    return leasing().lease<Mode>(this, options);
+    return leasing.get().lease<Mode>(this, options);
   }
 
   /** Calls the function with a connection of its own to the master of `{ key }` or `{ slot }`, and releases it. */
@@ -273,12 +273,12 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     work: (own: LeasedConnection<Mode>) => Value | Promise<Value>,
     options: LeaseOptions,
   ): Promise<Value> {
-    return leasing().withConnection<Mode, Value>(this, work, options);
+    return leasing.get().withConnection<Mode, Value>(this, work, options);
   }
 
   /** Like `keyspaceEvents()` of `Redis`, for the keys of all masters. */
   override keyspaceEvents(options?: KeyspaceEventsOptions): KeyspaceEvents {
-    return openKeyspaceEvents(this, this[WIRING], this[UNTIL_READY], options);
+    return openClusterKeyspaceEvents(this, this[WIRING], this[UNTIL_READY], options);
   }
 
   override async [LEND](slot: () => number, terms: LendTerms): Promise<Loan> {

@@ -13,6 +13,8 @@ import { LEGACY_SHAPE } from "../../command/command-spec";
 import { slotOfKey } from "../../command/slot";
 import { ReplyError } from "../../errors";
 import { ConsumerGroupMissingError } from "../../leases/lease-errors";
+import { unblocking } from "../../link/current-connection";
+import { Unblocker } from "../../link/unblocker";
 import { debugLog } from "../../util/debug";
 import { clockMs, startTimer, stopTimer } from "../../util/scheduling";
 import { LEND } from "../client-base";
@@ -20,8 +22,8 @@ import type { Loan } from "../loan";
 import { type ConsumingClient, commandOf, isGroupMissing, isPassing, Pauses } from "./consuming-client";
 import type { DeliveredEntry, Source, Value } from "./delivery";
 
-// Needed by the link when a blocked call is ended; loaded here so that it is available then.
-require("../../link/unblocker");
+// The link needs it when a blocked call is ended, and a file may be out of reach then.
+unblocking.provide({ Unblocker });
 
 export interface ReadSettings {
   readonly group: string;

@@ -3,6 +3,7 @@
  * accept the values that ioredis accepts.
  */
 
+import { RETRY_POLICIES } from "../../command/command-extra";
 import { OptionError } from "../../errors";
 import { checkMerge } from "../merging";
 
@@ -54,7 +55,6 @@ const GROUPS: Readonly<Record<string, Group>> = {
 export const NEEDS_RESP3 =
   'The option "cache" needs protocol 3, because the server reports changed keys as RESP3 push messages';
 const FLUSH_POLICIES = ["adaptive", "turn"];
-export const RETRY_POLICIES: readonly string[] = ["at-least-once", "reads-only", "at-most-once"];
 
 /** Checks the options and replaces null by the default. Throws an `OptionError`. */
 export function checkOwnOptions(options: OptionRecord): void {

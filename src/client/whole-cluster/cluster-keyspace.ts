@@ -22,7 +22,7 @@ import { startInterval, stopInterval } from "../../util/scheduling";
 import type { ClusterWiring } from "../cluster/cluster-wiring";
 import { emitMessage } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
-import { readers } from "../streams";
+import { messageReaders } from "../streams";
 
 /** The cluster client of the readers. */
 export interface NotifiedCluster extends EventEmitter {
@@ -52,7 +52,7 @@ export function openClusterKeyspaceEvents(
     keyspace = new ClusterKeyspace(cluster, wiring, untilReady);
     keyspaces.set(wiring, keyspace);
   }
-  return readers().openKeyspaceReader(keyspace, options);
+  return messageReaders.get().openKeyspaceReader(keyspace, options);
 }
 
 /** Each name is at every master. Only the client itself subscribes there. */
@@ -124,7 +124,7 @@ class ClusterKeyspace implements KeyspaceSource {
     return Promise.all(
       nodes.map(async (node) => ({
         server: node.key,
-        flags: await readers().readFlags(this.wiring.openView(node)),
+        flags: await messageReaders.get().readFlags(this.wiring.openView(node)),
       })),
     );
   }

@@ -7,12 +7,20 @@
 
 import type { ClusterNode } from "../../cluster/cluster-node";
 import type { FanOutPart, Splitter } from "../../cluster/router";
-import { Command, CommandState, type Completion, issuedBy, Origin, sentFor } from "../../command/command";
+import {
+  Command,
+  CommandState,
+  type Completion,
+  issuedBy,
+  Origin,
+  sentFor,
+  UNROUTED,
+} from "../../command/command";
 import type { CommandExtra, SentCommand, SettleHook } from "../../command/command-extra";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../../command/command-table";
 import { isWord, keyPositions } from "../../command/key-positions";
-import { NO_SLOT, slotOfKey, UNROUTED } from "../../command/slot";
+import { NO_SLOT, slotOfKey } from "../../command/slot";
 import type { Argument, Reply } from "../../protocol/resp-types";
 import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
 

@@ -9,14 +9,15 @@ import { fanOutPolicyFor, specOf } from "../../command/command-table";
 import { EXECUTE } from "../../command/commander";
 import { OptionError } from "../../errors";
 import type { Argument } from "../../protocol/resp-types";
-import type { KeyspaceEvents } from "../../streaming/keyspace-events";
 import type { ScanStreamOptions } from "../../streaming/scan-stream";
 import { toError } from "../../util/user-code";
 import type { ClusterWiring } from "../cluster/cluster-wiring";
 import type { CallLimits } from "../command-limits";
+import { argumentsOfScan } from "../streams";
 import { foldFor, valuesOf } from "./aggregate";
 import { type ScanReply, scannerOf } from "./cluster-scanner";
 
+export { openClusterKeyspaceEvents } from "./cluster-keyspace";
 export { scannerOf };
 
 const ROLES = ["masters", "replicas", "all"] as const;
@@ -41,14 +42,6 @@ export interface NodeReplies<Value = unknown> {
 }
 
 export type ScanPageOptions = Pick<ScanStreamOptions, "match" | "type" | "count">;
-
-/** `keyspaceEvents()` of a cluster. */
-export function openKeyspaceEvents(
-  ...args: Parameters<typeof import("./cluster-keyspace").openClusterKeyspaceEvents>
-): KeyspaceEvents {
-  const parts = require("./cluster-keyspace") as typeof import("./cluster-keyspace");
-  return parts.openClusterKeyspaceEvents(...args);
-}
 
 /** Sends a command to every node of a role. */
 export async function onAll(
@@ -80,9 +73,7 @@ export async function scanPage(
   cursor: string,
   options: ScanPageOptions,
 ): Promise<[cursor: string, keys: string[]]> {
-  const { scanArguments } =
-    require("../../streaming/scan-stream") as typeof import("../../streaming/scan-stream");
-  const page: ScanReply = await scannerOf(wiring, untilReady).scan(cursor, ...scanArguments(options));
+  const page: ScanReply = await scannerOf(wiring, untilReady).scan(cursor, ...argumentsOfScan(options));
   return page as [string, string[]];
 }
 

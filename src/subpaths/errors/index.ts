@@ -31,3 +31,4 @@ export {
   MessageTakenError,
   TransactionConflictError,
 } from "../../leases/lease-errors";
+export * from "../../part-errors";

@@ -8,7 +8,7 @@ import { Command } from "../../../src/command/command";
 import { replyTransformers, specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { CommandTimeoutError } from "../../../src/errors";
+import { CommandTimeoutError } from "../../../src/part-errors";
 import { sleep } from "../../../src/util/scheduling";
 
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;

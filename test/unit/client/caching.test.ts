@@ -13,7 +13,8 @@ import { EXECUTE } from "../../../src/command/commander";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { slotOf } from "../../../src/command/slot";
-import { CacheUnavailableError, ReplyError } from "../../../src/errors";
+import { ReplyError } from "../../../src/errors";
+import { CacheUnavailableError } from "../../../src/part-errors";
 import { sleep } from "../../../src/util/scheduling";
 import { uncaughtDuring } from "../../support/uncaught";
 

@@ -2,8 +2,8 @@
 
 import { EventEmitter } from "node:events";
 import { expect } from "chai";
-import { isLimited } from "../../../src/client/client-base";
 import { type CallLimits, type LimitOptions, makeViewPrototype } from "../../../src/client/command-limits";
+import { isLimited } from "../../../src/client/limiting";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";

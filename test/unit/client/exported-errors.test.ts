@@ -5,10 +5,11 @@ import * as clusterErrors from "../../../src/cluster/cluster-errors";
 import * as errors from "../../../src/errors";
 import * as surface from "../../../src/index";
 import * as leaseErrors from "../../../src/leases/lease-errors";
+import * as partErrors from "../../../src/part-errors";
 import * as subpath from "../../../src/subpaths/errors/index";
 
 describe("exported errors", () => {
-  const classes = Object.entries({ ...errors, ...clusterErrors, ...leaseErrors }).filter(
+  const classes = Object.entries({ ...errors, ...partErrors, ...clusterErrors, ...leaseErrors }).filter(
     ([, value]) => value.prototype instanceof Error,
   );
 

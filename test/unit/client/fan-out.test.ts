@@ -4,10 +4,10 @@ import { expect } from "chai";
 import { announce, FanOut } from "../../../src/client/whole-cluster/fan-out";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import type { FanOutPart } from "../../../src/cluster/router";
-import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
+import { Command, CommandState, issuedBy, Origin, UNROUTED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { NO_SLOT, slotOfKey, UNROUTED } from "../../../src/command/slot";
+import { NO_SLOT, slotOfKey } from "../../../src/command/slot";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 

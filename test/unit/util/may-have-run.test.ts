@@ -1,14 +1,13 @@
 import { expect } from "chai";
 import {
   ClosedOutcomeUnknownError,
-  CommandAbortedError,
-  CommandTimeoutError,
   ConnectionClosedError,
   MaxRetriesOutcomeUnknownError,
   MaxRetriesPerRequestError,
   OutcomeUnknownError,
   ReplyError,
 } from "../../../src/errors";
+import { CommandAbortedError, CommandTimeoutError } from "../../../src/part-errors";
 import { copyError } from "../../../src/util/copy-error";
 import { mayHaveRun } from "../../../src/util/may-have-run";
 

@@ -1,0 +1,5 @@
+/** The sub-path `built/cluster` as an ES module: the class has its parts, as in the CommonJS build. */
+
+import "../../with/all";
+
+export { Cluster, Cluster as default } from "../../client/cluster/cluster";

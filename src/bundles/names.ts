@@ -1,0 +1,3 @@
+/** The named exports of the ES modules. They bring no late part along. */
+
+export * from "../index";

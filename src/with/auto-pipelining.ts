@@ -1,0 +1,6 @@
+/** Provides the code of the option `enableAutoPipelining`. */
+
+import { autoPipelining } from "../client/chain";
+import * as part from "../pipeline/auto-pipeliner";
+
+autoPipelining.provide(part);

@@ -1,0 +1,6 @@
+/** Provides the code of the option `replicas`. */
+
+import { replicaReads } from "../client/chain";
+import * as part from "../client/replicas";
+
+replicaReads.provide(part);

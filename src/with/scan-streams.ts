@@ -1,0 +1,6 @@
+/** Provides the code of `scanStream()`, its siblings, and scans of a whole cluster. */
+
+import { scanStreams } from "../client/streams";
+import * as part from "../streaming/scan-stream";
+
+scanStreams.provide(part);
