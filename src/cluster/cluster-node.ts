@@ -9,7 +9,14 @@ import type { Link } from "../link/link";
 import type { Distance, Reader } from "../link/reader-choice";
 import { clockMs } from "../util/scheduling";
 import { type NodeAddress, nodeKey } from "./node-address";
-import { UNHEARD_MS } from "./settling";
+
+/**
+ * Nodes exchange their views about once a second. For this long after a change, a table may be older than what a
+ * node has answered, and a node that did not serve is not asked again.
+ */
+export const GOSSIP_MS = 1000;
+/** A node that owes replies and is silent for this long does not hold up other nodes. */
+export const UNHEARD_MS = 1000;
 
 export type NodeRole = "master" | "slave";
 
@@ -26,6 +33,8 @@ export interface NodeClient extends Dispatcher {
   takeWaiting(isWanted: (command: Command) => boolean): Command[];
   /** Destroys its connection immediately. */
   destroy(): void;
+  /** Sends QUIT after all other commands. Rejects when it is refused; a connection that is gone counts as closed. */
+  leave(): Promise<void>;
   /** The youngest unanswered command of a slot at this node, or null. Commands that may block do not count. */
   lastOf(slot: number): Command | null;
   /** The same for every slot, in one pass over the commands. */

@@ -23,14 +23,13 @@ import {
   ClusterUnavailableError,
   ConnectAbandonedError,
 } from "./cluster-errors";
-import type { NodeClient } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
 import type { Seed } from "./discovery";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 import type { RetryQueue } from "./retry-queue";
-import type { ClusterRouter, Gatekeeper } from "./router";
+import type { ClusterRouter } from "./router";
 
 /** Values of `cluster.status`. */
 export type ClusterStatus =
@@ -54,22 +53,19 @@ export interface LifecycleDeps {
   readonly router: ClusterRouter;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
-}
-
-export interface LifecycleEvents {
+  readonly subscriptions: { start(): void; stop(isForGood: boolean): void };
+  readonly owner: {
+    onStatus(status: ClusterStatus): void;
+    onError(error: Error): void;
+    /** Milliseconds until the next attempt; any value other than a number gives up. */
+    retryDelay(attempts: number, reason: Error | undefined): unknown;
+  };
   findSeeds(): Promise<Seed[]>;
   /** The start nodes become the known nodes. */
   useSeeds(seeds: readonly Seed[]): void;
-  onStatus(status: ClusterStatus): void;
-  onError(error: Error): void;
-  /** Milliseconds until the next attempt; any value other than a number gives up. */
-  retryDelay(attempts: number, reason: Error | undefined): unknown;
-  /** Subscriptions are active from now on, or no longer. */
-  onOpen(): void;
-  onClosed(isForGood: boolean): void;
 }
 
-export class Lifecycle implements Gatekeeper {
+export class Lifecycle {
   status: ClusterStatus = "wait";
   private attempts = 0;
   /** The number of the current attempt to connect; results of earlier attempts are ignored. */
@@ -77,7 +73,6 @@ export class Lifecycle implements Gatekeeper {
   private isLeaving = false;
   /** `close` was emitted; the next event is another attempt or the end. */
   private isClosed = false;
-  private reason: Error | undefined;
   /** The error of the last attempt; the cause of the errors for refused commands. */
   private failure: Error | null = null;
   private retry: Delay | null = null;
@@ -87,7 +82,6 @@ export class Lifecycle implements Gatekeeper {
   constructor(
     private readonly options: LifecycleOptions,
     private readonly deps: LifecycleDeps,
-    private readonly events: LifecycleEvents,
   ) {}
 
   /** Resolves when ready; rejects when the attempt ends otherwise (retries may continue). */
@@ -137,16 +131,12 @@ export class Lifecycle implements Gatekeeper {
 
   /** The commands that wait for a cluster and were not routed yet. */
   get waiting(): Command[] {
-    const all: Command[] = [];
-    for (let i = 0; i < this.queue.length; i++) all.push(...(this.queue.peekAt(i) ?? []));
-    return all;
+    return this.queue.toArray().flat();
   }
 
   /** The number of waiting commands. */
   get waitingCount(): number {
-    let count = 0;
-    for (let i = 0; i < this.queue.length; i++) count += this.queue.peekAt(i)?.length ?? 0;
-    return count;
+    return this.queue.toArray().reduce((count, entry) => count + entry.length, 0);
   }
 
   /** The bytes of the waiting commands, estimated from a sample. */
@@ -156,23 +146,19 @@ export class Lifecycle implements Gatekeeper {
 
   /** Single commands that wait until the client is ready. */
   get waitingSingles(): Command[] {
-    const singles: Command[] = [];
-    for (let i = 0; i < this.queue.length; i++) {
-      const [first, second] = this.queue.peekAt(i) as readonly Command[];
-      if (second === undefined && first?.batch === null) singles.push(first);
-    }
-    return singles;
+    const entries = this.queue.toArray().filter((entry) => entry.length === 1);
+    return entries.flat().filter(({ batch }) => batch === null);
   }
 
-  /** Sends QUIT after all issued commands; a node that is gone counts as closed. */
-  async quit(leave: (client: NodeClient) => Promise<unknown>): Promise<"OK"> {
+  /** Sends QUIT after all issued commands. */
+  async quit(): Promise<"OK"> {
     const { status } = this;
     if (status === "end") return "OK";
     this.shut(true);
     if (status !== "disconnecting") this.setStatus("disconnecting");
     const clients = this.deps.pool.allClients();
     if (clients.length === 0) this.closeLater();
-    await Promise.all(clients.map(leave));
+    await Promise.all(clients.map((client) => client.leave()));
     return "OK";
   }
 
@@ -185,8 +171,7 @@ export class Lifecycle implements Gatekeeper {
     else if (this.isLeaving) this.end();
   }
 
-  // --- Gatekeeper --------------------------------------------------------------------------
-
+  /** Takes commands while the router is closed. */
   admit(commands: readonly Command[]): void {
     const { status } = this;
     if (status === "end" || this.deps.router.isDraining) {
@@ -207,7 +192,7 @@ export class Lifecycle implements Gatekeeper {
 
   private setStatus(status: ClusterStatus): void {
     this.status = status;
-    this.events.onStatus(status);
+    this.deps.owner.onStatus(status);
   }
 
   /** No connection is open. The caller of `quit` gets its reply first. */
@@ -222,26 +207,25 @@ export class Lifecycle implements Gatekeeper {
 
   private async attempt(epoch: number): Promise<void> {
     const { pool, refresher } = this.deps;
-    this.reason = undefined;
     let seeds: Seed[];
     try {
-      seeds = await this.events.findSeeds();
+      seeds = await this.deps.findSeeds();
     } catch (error) {
       this.assertCurrent(epoch);
-      this.reason = this.failure = error as Error;
-      this.close();
+      this.failure = error as Error;
+      this.close(error as Error);
       throw error;
     }
     this.assertCurrent(epoch);
-    pool.unseal();
-    this.events.useSeeds(seeds);
+    pool.isSealed = false;
+    this.deps.useSeeds(seeds);
     try {
       await refresher.refresh(false);
     } catch (error) {
       this.assertCurrent(epoch);
       this.failure = error as Error;
       if (isCertain(error as Error)) this.failWaiting();
-      this.events.onError(error as Error);
+      this.deps.owner.onError(error as Error);
       this.failWithoutDatabase(error as Error);
       // A listener may have closed the client and connected it again.
       if (this.epoch === epoch && this.status === "connecting") {
@@ -296,7 +280,7 @@ export class Lifecycle implements Gatekeeper {
     redirector.isActive = true;
     router.isOpen = true;
     refresher.start();
-    this.events.onOpen();
+    this.deps.subscriptions.start();
     this.deps.retries.resume();
     // User code that runs meanwhile may close the client: the remaining commands wait for the next connect.
     while (router.isOpen) {
@@ -314,19 +298,20 @@ export class Lifecycle implements Gatekeeper {
     this.deps.router.isOpen = false;
     this.deps.router.isDraining = false;
     this.deps.retries.pause();
-    this.deps.pool.seal();
+    this.deps.pool.isSealed = true;
     this.deps.refresher.stop();
     this.isLeaving = isForGood;
     if (isForGood) this.deps.redirector.isActive = false;
   }
 
-  private close(): void {
+  /** @param reason The start nodes could not be resolved. */
+  private close(reason?: Error): void {
     this.isClosed = true;
     this.setStatus("close");
     this.deps.router.watches.clear();
-    this.events.onClosed(this.isLeaving);
+    this.deps.subscriptions.stop(this.isLeaving);
     const { epoch } = this;
-    const delayMs = this.isLeaving ? null : this.events.retryDelay(++this.attempts, this.reason);
+    const delayMs = this.isLeaving ? null : this.deps.owner.retryDelay(++this.attempts, reason);
     // The strategy itself ended the client or connected it again.
     if (this.status === "end" || this.epoch !== epoch) return;
     if (typeof delayMs !== "number" || this.isLeaving) {
@@ -341,7 +326,7 @@ export class Lifecycle implements Gatekeeper {
     this.attempts = 0;
     this.deps.redirector.isActive = false;
     this.setStatus("end");
-    this.events.onClosed(true);
+    this.deps.subscriptions.stop(true);
     const cause = new OneCause();
     for (const command of this.deps.retries.takeAll()) endForGood(command, cause);
     this.failWaiting();

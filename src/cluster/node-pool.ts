@@ -4,7 +4,7 @@
  * slots nor redirects.
  *
  * A client takes commands until its link ends, and an ending link hands its commands to the redirector, so a
- * command given to a client from this pool settles or comes back. While the cluster is closed (`seal`), the
+ * command given to a client from this pool settles or comes back. While the cluster is closed (`isSealed`), the
  * pool returns only clients that have ended, so that closing completes.
  */
 
@@ -14,7 +14,7 @@ import { type NodeAddress, nodeKey } from "./node-address";
 
 export interface PoolDeps {
   makeClient(node: ClusterNode): NodeClient;
-  onClientOpened(node: ClusterNode, client: NodeClient): void;
+  onClientOpened(client: NodeClient): void;
   onClientClosed(node: ClusterNode, client: NodeClient): void;
   /** The last client is gone. */
   onEmpty(): void;
@@ -119,14 +119,6 @@ export class NodePool {
     }
   }
 
-  seal(): void {
-    this.isSealed = true;
-  }
-
-  unseal(): void {
-    this.isSealed = false;
-  }
-
   /** Replaces the connection of a node. */
   renew(node: ClusterNode): void {
     node.isRenewed = true;
@@ -139,13 +131,6 @@ export class NodePool {
     const up = this.list(role).filter((node) => !node.isDown);
     const sound = up.filter((node) => !node.isLost && !node.isDoubted);
     return oneOf([sound, up, this.list()].find((nodes) => nodes.length > 0) ?? []);
-  }
-
-  /** A node owes replies and is silent; returns false if it is unknown. */
-  suspect(key: string): boolean {
-    const node = this.nodes.get(key);
-    node?.suspect();
-    return node !== undefined;
   }
 
   /** Replaces the set of nodes. Clients are created now, connections when needed. */
@@ -215,7 +200,7 @@ export class NodePool {
    * Closes everything. Nodes are removed as their connections end, so an empty list means that all are closed.
    */
   clear(): void {
-    this.seal();
+    this.isSealed = true;
     for (const client of [...this.clients.keys()]) {
       client.handOn();
       client.link.disconnect();
@@ -259,7 +244,7 @@ export class NodePool {
     }
     node.client = client;
     this.clients.set(client, node);
-    this.deps.onClientOpened(node, client);
+    this.deps.onClientOpened(client);
     return client;
   }
 

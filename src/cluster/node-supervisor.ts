@@ -79,8 +79,8 @@ export class NodeSupervisor {
 
   /** The node owes replies and is silent: another node may have taken over. */
   private onBusy(): void {
-    const { pool, refresher } = this.deps;
-    if (pool.suspect(this.node.key)) refresher.request(null);
+    this.node.suspect();
+    this.deps.refresher.request(null);
   }
 
   /** The connection was lost or could not be made, and is reconnecting: another node may take over. */

@@ -24,12 +24,12 @@ import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
-import type { ClusterNode, NodeClient } from "./cluster-node";
+import { type ClusterNode, GOSSIP_MS, type NodeClient } from "./cluster-node";
 import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import { parseRedirect, type Redirect, RedirectKind, tellRedirected } from "./redirect";
-import { type RetryQueue, type Returned, WaitReason } from "./retry-queue";
-import { GOSSIP_MS } from "./settling";
+import { type RetryQueue, type Returned, WaitReason, type WaitTerms } from "./retry-queue";
+import type { SlotMap } from "./slot-map";
 import type { SlotOwners } from "./slot-owners";
 
 const debug = debugLog("cluster");
@@ -43,6 +43,7 @@ export interface RedirectOptions {
 }
 
 export interface RedirectorDeps {
+  readonly slots: SlotMap;
   readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
@@ -127,7 +128,7 @@ export class Redirector {
       else if (this.maySpend(unit, node, error)) {
         const mayGoAtOnce = this.hasOtherOwner(unit, node) || this.doubtOwner(unit, node);
         const delayMs = mayGoAtOnce ? 0 : grownDelay(retryDelayOnFailover, triesOf(unit));
-        returned.push({ command: unit, reason: WaitReason.Failover, delayMs });
+        returned.push({ command: unit, reason: WaitReason.NotServed, delayMs });
       }
     }
     if (!this.isActive) return;
@@ -161,7 +162,7 @@ export class Redirector {
     const left = commands.filter((command) => this.maySpend(command, node, error));
     const tries = Math.max(0, ...left.map(triesOf));
     const delayMs = grownDelay(this.options.retryDelayOnFailover || 100, tries);
-    this.deps.retries.putBack(left, { reason: WaitReason.Failover, delayMs });
+    this.deps.retries.putBack(left, { reason: WaitReason.NotServed, delayMs });
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -279,14 +280,14 @@ export class Redirector {
   }
 
   /** @param times How often the named node has redirected the command. */
-  private afterMove(isAsk: boolean, times: number): Omit<Returned, "command"> {
+  private afterMove(isAsk: boolean, times: number): WaitTerms {
     const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
     return { reason: WaitReason.Moved, delayMs: Math.max(delayMs, agreeingDelay(times)) };
   }
 
-  private afterLoss(unit: Command): Omit<Returned, "command"> {
+  private afterLoss(unit: Command): WaitTerms {
     const delayMs = grownDelay(this.options.retryDelayOnFailover, triesOf(unit));
-    return { reason: WaitReason.Failover, delayMs };
+    return { reason: WaitReason.NotServed, delayMs };
   }
 
   /** CLUSTERDOWN, a node that cannot serve, or an owner without a name: only a new table can tell the owner. */
@@ -308,7 +309,7 @@ export class Redirector {
     detach(unit);
     if (isDown) trailOf(unit).avoided = node.key;
     this.spendAndGiveBack(unit, refusal, {
-      reason: WaitReason.ClusterDown,
+      reason: WaitReason.NotServed,
       delayMs: retryDelayOnClusterDown,
     });
     this.deps.refresher.request(null);
@@ -317,8 +318,8 @@ export class Redirector {
 
   /** MOVED changes exactly one slot; a refresh updates the others. */
   private learn(node: ClusterNode, target: ClusterNode, slot: number): void {
-    const { owners, pool } = this.deps;
-    const owner = owners.ownerOf(slot);
+    const { owners, pool, slots } = this.deps;
+    const owner = slots.ownerOf(slot);
     if (target === node) {
       // A proxy or NAT in between may route to another node: a new connection may reach the right one.
       if (!node.isRenewed) {
@@ -334,23 +335,19 @@ export class Redirector {
     this.deps.refresher.request(target);
   }
 
-  private spendAndGiveBack(
-    unit: Command,
-    { node, error }: Refusal,
-    { reason, delayMs }: Omit<Returned, "command">,
-  ): void {
+  private spendAndGiveBack(unit: Command, { node, error }: Refusal, { reason, delayMs }: WaitTerms): void {
     if (!this.maySpend(unit, node, error)) return;
     const grownMs = grownDelay(delayMs, triesOf(unit));
     this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.client));
   }
 
-  private giveBack(unit: Command, terms: Omit<Returned, "command">, from: NodeClient | null): void {
+  private giveBack(unit: Command, terms: WaitTerms, from: NodeClient | null): void {
     this.deps.retries.giveBack([{ command: unit, ...terms }], [unit], from);
   }
 
   private hasOtherOwner(unit: Command, node: ClusterNode): boolean {
-    const { owners, pool } = this.deps;
-    const master = unit.slot < 0 || pool.isSealed ? null : owners.ownerOf(unit.slot);
+    const { slots, pool } = this.deps;
+    const master = unit.slot < 0 || pool.isSealed ? null : slots.ownerOf(unit.slot);
     return master !== null && master !== node && !master.isDown;
   }
 

@@ -45,21 +45,20 @@ export interface RefreshOptions {
   readonly slotsRefreshInterval?: number | undefined;
   /** CLUSTER SHARDS reports the zones of nodes. */
   readonly prefersShards: boolean;
-  usesTls(): boolean;
 }
 
 export interface RefreshDeps {
+  readonly pool: NodePool;
+  readonly views: { readonly usesTls: boolean };
+  /** `hasDelayed`: commands wait for a better table. */
+  readonly retries: { readonly hasDelayed: boolean };
+  /** `isInHurry`: messages are being lost until a table names another owner. */
+  readonly subscriptions: { readonly isInHurry: boolean };
+  readonly owner: { onNodeError(error: Error, key: string): void };
   /** Applies the new state; returns true if it differs from the old one. */
-  apply(ranges: readonly TopologyRange[]): boolean;
-  onNodeError(error: Error, key: string): void;
+  adopt(ranges: readonly TopologyRange[]): boolean;
   /** Separate connections to the start nodes; the caller disconnects them. */
   openSeeds(): Promise<Informant[]>;
-  /** Commands wait for a better table. */
-  readonly hasWaiting: boolean;
-  /** Messages are being lost until a table names another owner. */
-  readonly isInHurry: boolean;
-  /** A node is reconnecting: another one may take over. */
-  readonly hasLost: boolean;
 }
 
 const SHORTEST_PAUSE_MS = 100;
@@ -95,7 +94,6 @@ export class Refresher {
 
   constructor(
     private readonly options: RefreshOptions,
-    private readonly pool: NodePool,
     private readonly deps: RefreshDeps,
   ) {}
 
@@ -112,9 +110,12 @@ export class Refresher {
         this.refresh().catch(ignore);
         return;
       }
-      if (this.deps.isInHurry) this.book(this.hurryMs);
-      else if (this.deps.hasWaiting) this.book(WAITING_PAUSE_MS);
-      else if (this.deps.hasLost) this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
+      const { pool, retries, subscriptions } = this.deps;
+      const lost = pool.lost();
+      if (subscriptions.isInHurry) this.book(this.hurryMs);
+      else if (retries.hasDelayed || pool.hasSuspect || lost.some(hasWaiting)) this.book(WAITING_PAUSE_MS);
+      // Another node may take over.
+      else if (lost.length > 0) this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
     });
     this.running = running;
     return running;
@@ -124,7 +125,7 @@ export class Refresher {
   request(hint: ClusterNode | null): void {
     if (hint !== null) this.hint = hint;
     if (this.isStopped || this.running !== null || this.timer !== undefined) return;
-    const pauseMs = this.deps.isInHurry ? Math.min(this.hurryMs, this.pauseMs) : this.pauseMs;
+    const pauseMs = this.deps.subscriptions.isInHurry ? Math.min(this.hurryMs, this.pauseMs) : this.pauseMs;
     const waitMs = this.lastEndMs + pauseMs - clockMs();
     if (waitMs <= 0) this.refresh().catch(ignore);
     else this.book(waitMs);
@@ -212,7 +213,7 @@ export class Refresher {
     }
     this.isDenied = false;
     const beganMs = clockMs();
-    const isChanged = this.deps.apply(ranges);
+    const isChanged = this.deps.adopt(ranges);
     this.hurryMs = Math.max(SHORTEST_PAUSE_MS, (clockMs() - beganMs) * HURRY_SHARE);
     this.pauseMs = isChanged ? SHORTEST_PAUSE_MS : Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
   }
@@ -222,7 +223,7 @@ export class Refresher {
    * still consider the slots its own: it is asked only when no other node has answered.
    */
   private candidates(): Candidates {
-    const nodes = shuffled(this.pool.list());
+    const nodes = shuffled(this.deps.pool.list());
     const rank = (node: ClusterNode): number => {
       if (node.isDown || node.isLost || node.isUnheard) return 3;
       if (node === this.hint) return 0;
@@ -233,7 +234,7 @@ export class Refresher {
     const informantsOf = (isDoubted: boolean): Informant[] =>
       nodes
         .filter((node) => node.isDoubted === isDoubted)
-        .map((node) => ({ address: node.address, client: this.pool.clientOf(node) }));
+        .map((node) => ({ address: node.address, client: this.deps.pool.clientOf(node) }));
     return { trusted: informantsOf(false), doubted: informantsOf(true) };
   }
 
@@ -277,7 +278,7 @@ export class Refresher {
           const key = nodeKey(informant.address);
           errors[key] = error;
           if (isDenial(error)) this.isDenied = true;
-          this.deps.onNodeError(error, key);
+          this.deps.owner.onNodeError(error, key);
           if (++failed === informants.length) finish(null);
           else askNext();
         });
@@ -289,7 +290,7 @@ export class Refresher {
 
   private async ask(informant: Informant): Promise<TopologyRange[]> {
     const { prefersShards } = this.options;
-    const isTls = this.options.usesTls();
+    const isTls = this.deps.views.usesTls;
     const parsers = { SLOTS: parseSlots, SHARDS: parseShards } as const;
     const order = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
     const [first, second] = order;
@@ -336,6 +337,11 @@ function isDenial(error: Error): boolean {
 /** An older or a restricted server. */
 function isUnknownQuestion(error: Error): boolean {
   return /unknown (sub)?command|NOPERM/i.test(error.message);
+}
+
+/** Commands wait for a connection of the node. */
+function hasWaiting({ client }: ClusterNode): boolean {
+  return client !== null && client.link.offline.length > 0;
 }
 
 function ignore(): void {}

@@ -22,7 +22,7 @@
  *
  * How a slot gets from held to sent:
  *
- *   giveBack, arrive, putBack --> reconsider --> readySlots --> sendReady --> send (the router)
+ *   giveBack, putBack ----------> reconsider --> readySlots --> sendReady --> send (the router)
  *                                  ^   ^   |
  *     noteGone: the youngest command   |   '-- not yet: the timer is set (`book`)
  *     at the node has left it ---------'   |
@@ -35,21 +35,18 @@
  */
 
 import type { Command } from "../command/command";
-import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { bytesOf } from "../command/size";
 import { Delay, userClockMs } from "../util/scheduling";
-import type { NodeClient } from "./cluster-node";
+import { type NodeClient, UNHEARD_MS } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
 import { isServed } from "./redirect";
-import { UNHEARD_MS } from "./settling";
 
 export const WaitReason = {
-  /** The connection was lost or cannot be made. */
-  Failover: 0,
-  ClusterDown: 1,
-  Moved: 2,
-  TryAgain: 3,
+  /** The owner is lost or cannot serve: a new owner ends the delay. */
+  NotServed: 0,
+  Moved: 1,
+  TryAgain: 2,
 } as const;
 export type WaitReason = (typeof WaitReason)[keyof typeof WaitReason];
 
@@ -147,7 +144,7 @@ class HeldSlot {
     this.isInDoubt = true;
     if (delayMs <= this.wait.delayMs) return;
     this.wait = waitOf(delayMs);
-    this.isHastened = reason === WaitReason.Failover || reason === WaitReason.ClusterDown;
+    this.isHastened = reason === WaitReason.NotServed;
   }
 
   /**
@@ -163,19 +160,6 @@ class HeldSlot {
     this.returned = [];
     this.arrivals = end < 0 ? [] : all.splice(end);
     return all;
-  }
-}
-
-/** The last command that a node had of a slot has settled. */
-class DrainHook implements SettleHook {
-  constructor(private readonly onSettled: (isAnswered: boolean) => void) {}
-
-  onFulfilled(): void {
-    this.onSettled(true);
-  }
-
-  onFailed(error: Error): void {
-    this.onSettled(isServed(error));
   }
 }
 
@@ -266,25 +250,20 @@ export class RetryQueue {
     this.sendReady();
   }
 
-  /** A new command that cannot be sent now: its slot is held for a while. */
-  arrive(command: Command, terms: WaitTerms): void {
-    if (command.slot < 0) this.waitAlone(command, terms.delayMs);
-    else {
-      const slot = this.heldSlot(command.slot);
-      slot.arrivals.push(command);
-      slot.postpone(terms);
-      this.reconsider(slot);
-    }
-  }
-
-  /** Commands of one slot that could not be sent: they go before all other commands that wait there. */
+  /**
+   * Commands of one slot, or one without a slot, that cannot be sent now: they go before all other commands that wait
+   * there.
+   */
   putBack(commands: readonly Command[], terms: WaitTerms): void {
     const [first] = commands;
     if (first === undefined) return;
-    const slot = this.heldSlot(first.slot);
-    slot.returned.unshift(...commands);
-    slot.postpone(terms);
-    this.reconsider(slot);
+    if (first.slot < 0) this.waitAlone(first, terms.delayMs);
+    else {
+      const slot = this.heldSlot(first.slot);
+      slot.returned.unshift(...commands);
+      slot.postpone(terms);
+      this.reconsider(slot);
+    }
     this.sendReady();
   }
 
@@ -384,12 +363,14 @@ export class RetryQueue {
     if (slots !== undefined) slots.add(slot);
     else {
       this.drains.set(last, new Set([slot]));
-      last.ensureExtra().addHook(
-        new DrainHook((isAnswered) => {
-          this.noteGone(last, isAnswered);
-          this.sendReady();
-        }),
-      );
+      const onSettled = (isAnswered: boolean): void => {
+        this.noteGone(last, isAnswered);
+        this.sendReady();
+      };
+      last.ensureExtra().addHook({
+        onFulfilled: () => onSettled(true),
+        onFailed: (error) => onSettled(isServed(error)),
+      });
     }
     this.book(slot.drain.look);
   }

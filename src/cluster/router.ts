@@ -17,7 +17,7 @@ import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { askingFor } from "./asking";
 import { OpenTransactionError } from "./cluster-errors";
-import type { ClusterNode, Shard } from "./cluster-node";
+import type { ClusterNode } from "./cluster-node";
 import {
   type ClusterTransaction,
   endOfTransaction,
@@ -30,11 +30,6 @@ import { isReplicaRead, type ReadPreference } from "./read-preference";
 import { type RetryQueue, WaitReason } from "./retry-queue";
 import type { SlotMap } from "./slot-map";
 import { WatchKeeper } from "./watch-keeper";
-
-/** Takes commands while the cluster is not ready. */
-export interface Gatekeeper {
-  admit(commands: readonly Command[]): void;
-}
 
 /** A part with its node; null: the owner of its slot. */
 export interface FanOutPart {
@@ -52,21 +47,20 @@ export interface RouterDeps {
   readonly slots: SlotMap;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  readonly gatekeeper: Gatekeeper;
+  /** Takes commands while the cluster is not ready. */
+  readonly lifecycle: { admit(commands: readonly Command[]): void };
   /** Null: all reads go to masters. */
   readonly reads: ReadPreference | null;
   /** Commands that subscribe and unsubscribe. */
-  readonly subscriber: Dispatcher;
+  readonly subscriptions: Dispatcher;
   /** Null while the option is off. */
   readonly fanOut: Splitter | null;
   /** The parts of an HIMPORT that every master has to know, or null for one that goes to a single node. */
   announce(command: Command): FanOutPart[] | null;
-  /** The delay before a node that could not be reached is tried again. */
-  readonly retryDelayMs: number;
-  /** A slot has no owner: the map is incomplete. */
-  onUncovered(): void;
-  /** Commands of one slot waited for a node that is reconnecting, and no other node can be asked. */
-  onUnreachable(node: ClusterNode, commands: readonly Command[]): void;
+  /** Notified when the map is incomplete. */
+  readonly refresher: { request(hint: null): void };
+  /** Receives commands of one slot that waited for a node that is reconnecting, if no other node can be asked. */
+  readonly redirector: { onUnreachable(node: ClusterNode, commands: readonly Command[]): void };
 }
 
 /** The target of commands of a slot that have waited. */
@@ -116,12 +110,16 @@ export class ClusterRouter implements Dispatcher {
   /** The keys of commands that the built-in table does not know. */
   private readonly guide: CommandGuide;
 
-  constructor(private readonly deps: RouterDeps) {
+  /** @param retryDelayMs The delay before a node that could not be reached is tried again. */
+  constructor(
+    private readonly retryDelayMs: number,
+    private readonly deps: RouterDeps,
+  ) {
     this.guide = new CommandGuide(deps.pool);
   }
 
   dispatch(command: Command): void {
-    if (!this.isOpen) this.deps.gatekeeper.admit([command]);
+    if (!this.isOpen) this.deps.lifecycle.admit([command]);
     else if ((command.spec.flags & SPECIAL) !== 0 || this.deps.fanOut !== null) this.dispatchSpecial(command);
     else {
       const node = this.nodeFor(command);
@@ -132,7 +130,7 @@ export class ClusterRouter implements Dispatcher {
   dispatchBatch(commands: readonly Command[]): void {
     if (!this.isOpen) {
       this.lastNodes = [];
-      this.deps.gatekeeper.admit(commands);
+      this.deps.lifecycle.admit(commands);
       return;
     }
     this.isSplitting = true;
@@ -173,7 +171,7 @@ export class ClusterRouter implements Dispatcher {
 
   private dispatchSpecial(command: Command): void {
     const { flags } = command.spec;
-    if ((flags & SUBSCRIBING) !== 0) this.deps.subscriber.dispatch(command);
+    if ((flags & SUBSCRIBING) !== 0) this.deps.subscriptions.dispatch(command);
     else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
     else if ((flags & CommandFlag.Fieldsets) !== 0) this.spread(command, this.deps.announce(command));
     else if ((flags & WATCHING) !== 0) this.dispatchToOne(command);
@@ -207,7 +205,7 @@ export class ClusterRouter implements Dispatcher {
   private place(command: Command): void {
     const special = command.spec.flags & SPECIAL;
     if ((special & SUBSCRIBING) !== 0) {
-      this.deps.subscriber.dispatch(command);
+      this.deps.subscriptions.dispatch(command);
       return;
     }
     if ((special & CommandFlag.OneSlot) !== 0 && spansSlots(command)) {
@@ -280,7 +278,8 @@ export class ClusterRouter implements Dispatcher {
       this.deps.retries.holdBehind(run, this.deps.pool.clientOf(node));
     for (const command of run) {
       const transaction = transactionOf(command);
-      const target = isOwner && transaction === null ? this.readerOr(node, command) : node;
+      const reader = isOwner && transaction === null ? this.readerOf(command) : undefined;
+      const target = reader === undefined ? node : reader;
       if (target === null) continue;
       if (isAsk) this.bucketOf(target).push(askingFor(command));
       if (transaction !== null) this.fillTransaction(transaction, target);
@@ -293,15 +292,15 @@ export class ClusterRouter implements Dispatcher {
 
   /** The target of waiting commands of one slot; null when they have to wait again. */
   private placeFor(slot: number, run: readonly Command[]): Place | null {
-    const { pool, slots, retries, retryDelayMs } = this.deps;
-    const owner = slots.shardOf(slot)?.master ?? null;
+    const { pool, slots, retries } = this.deps;
+    const owner = slots.ownerOf(slot);
     const named = this.takeNamed(run);
     const node = named === null ? null : pool.at(named);
     // The node itself decides whether the redirect is still correct.
     if (named !== null && node !== null && !node.isDown)
       return { node, isAsk: named.isAsk, isOwner: node === owner && !named.isAsk };
     if (owner === null) {
-      this.deps.onUncovered();
+      this.deps.refresher.request(null);
       const master = pool.sample("master");
       if (master !== null && !master.isDown) return { node: master, isAsk: false, isOwner: false };
     } else {
@@ -311,11 +310,11 @@ export class ClusterRouter implements Dispatcher {
       if (other !== null) return { node: other, isAsk: false, isOwner: false };
       if (!owner.isDown) return { node: owner, isAsk: false, isOwner: true };
       if (isLost) {
-        this.deps.onUnreachable(owner, run);
+        this.deps.redirector.onUnreachable(owner, run);
         return null;
       }
     }
-    retries.putBack(run, { reason: WaitReason.Failover, delayMs: retryDelayMs });
+    retries.putBack(run, { reason: WaitReason.NotServed, delayMs: this.retryDelayMs });
     return null;
   }
 
@@ -328,16 +327,6 @@ export class ClusterRouter implements Dispatcher {
       extra.trail.next = null;
     }
     return named;
-  }
-
-  /** A replica that serves a read, or the master. */
-  private readerOr(master: ClusterNode, command: Command): ClusterNode | null {
-    const { reads, slots } = this.deps;
-    if (reads === null || !isReplicaRead(command)) return master;
-    const shard = slots.shardOf(command.slot);
-    if (shard === null) return master;
-    const reader = this.chooseReader(reads, shard, command);
-    return reader?.isDown ? master : reader;
   }
 
   private bucketOf(node: ClusterNode): Command[] {
@@ -375,26 +364,26 @@ export class ClusterRouter implements Dispatcher {
   /** The node for a command; null when the command waits instead. */
   private nodeFor(command: Command): ClusterNode | null {
     const slot = this.slotOf(command);
-    const { retries, slots, reads } = this.deps;
+    const { retries, reads } = this.deps;
     if (retries.isHeld(slot)) {
       retries.lineUp(command);
       return null;
     }
-    if (reads !== null && slot >= 0 && isReplicaRead(command)) {
-      const shard = slots.shardOf(slot);
-      if (shard !== null) {
-        const node = this.chooseReader(reads, shard, command);
-        if (node === null || !node.isDown) return node;
-      }
-    }
-    return this.masterFor(command);
+    const reader = reads === null ? undefined : this.readerOf(command);
+    return reader === undefined ? this.masterFor(command) : reader;
   }
 
-  /** A choosing function of the application that throws fails only its own command. */
-  private chooseReader(reads: ReadPreference, shard: Shard, command: Command): ClusterNode | null {
+  /** The node of a read; undefined: the master serves the command; null: the command has failed. */
+  private readerOf(command: Command): ClusterNode | null | undefined {
+    const { reads, slots } = this.deps;
+    const { slot } = command;
+    const shard = reads === null || slot < 0 || !isReplicaRead(command) ? null : slots.shardOf(slot);
+    if (reads === null || shard === null) return undefined;
     try {
-      return reads.choose(shard, command);
+      const node = reads.choose(shard, command);
+      return node.isDown ? undefined : node;
     } catch (thrown) {
+      // A choosing function of the application that throws fails only its own command.
       const error = toError(thrown);
       if (this.isSplitting) this.refused.push({ command, error });
       else command.fail(error);
@@ -417,7 +406,7 @@ export class ClusterRouter implements Dispatcher {
   /** A node for a command without keys, or of a slot without a known owner. Each node can serve or redirect it. */
   private anyNode(command: Command): ClusterNode | null {
     const { pool, reads } = this.deps;
-    if (command.slot !== NO_SLOT) this.deps.onUncovered();
+    if (command.slot !== NO_SLOT) this.deps.refresher.request(null);
     else if (this.isSplitting) {
       const node = this.keylessNode ?? this.nearKeys(command);
       if (node !== null) return node;
@@ -447,7 +436,7 @@ export class ClusterRouter implements Dispatcher {
     }
     const { nearestNode, nearestSlot } = this;
     if (nearestNode?.role === "slave" && mayRunAtReplica(command)) return nearestNode;
-    const master = this.deps.slots.shardOf(nearestSlot)?.master ?? null;
+    const master = this.deps.slots.ownerOf(nearestSlot);
     const node = nearestNode === null || nearestNode.role === "slave" ? master : nearestNode;
     return node === null || node.isDown ? null : node;
   }
@@ -462,7 +451,7 @@ export class ClusterRouter implements Dispatcher {
   }
 
   private wait(command: Command): null {
-    this.deps.retries.arrive(command, { reason: WaitReason.Failover, delayMs: this.deps.retryDelayMs });
+    this.deps.retries.putBack([command], { reason: WaitReason.NotServed, delayMs: this.retryDelayMs });
     return null;
   }
 }

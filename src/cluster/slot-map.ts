@@ -21,6 +21,10 @@ export class SlotMap {
     return this.shards[slot] as Shard | null;
   }
 
+  ownerOf(slot: number): ClusterNode | null {
+    return this.shardOf(slot)?.master ?? null;
+  }
+
   /**
    * Applies a new table. Slots that it does not mention keep their owner. Returns true if anything has changed;
    * `onMoved` receives each slot with a new master, and its previous shard.

@@ -47,10 +47,6 @@ export class SlotOwners {
     },
   ) {}
 
-  ownerOf(slot: number): ClusterNode | null {
-    return this.slots.shardOf(slot)?.master ?? null;
-  }
-
   /**
    * The node that another node has named; null if the pool is full. Used while replies are read, where an error
    * of the application must not unwind the stack.
@@ -68,7 +64,8 @@ export class SlotOwners {
       const node = this.nodeAt(target);
       if (node === null) continue;
       for (const [from, to] of ranges) {
-        for (let slot = from; slot <= to; slot++) if (this.ownerOf(slot)?.key === key) this.move(slot, node);
+        for (let slot = from; slot <= to; slot++)
+          if (this.slots.ownerOf(slot)?.key === key) this.move(slot, node);
       }
     }
   }
@@ -81,11 +78,17 @@ export class SlotOwners {
 
   /** One slot has another owner. */
   move(slot: number, target: ClusterNode): void {
-    const owner = this.ownerOf(slot);
+    const owner = this.slots.ownerOf(slot);
     if (owner === target) return;
-    if (owner !== null) this.holdAt(owner, slot);
+    if (owner?.client) this.retries.hold(slot, owner.client);
     this.slots.move(slot, target);
     this.settings.onMoved?.(slot);
+  }
+
+  /** A node has named the new owner of a slot. */
+  learn(slot: number, address: NodeAddress): void {
+    const node = this.nodeAt(address);
+    if (node !== null) this.move(slot, node);
   }
 
   /**
@@ -94,7 +97,7 @@ export class SlotOwners {
    */
   holdAllOf(node: ClusterNode): void {
     const slots: number[] = [];
-    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.ownerOf(slot) === node) slots.push(slot);
+    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.slots.ownerOf(slot) === node) slots.push(slot);
     if (node.client !== null) this.retries.holdAll(slots, node.client);
   }
 
@@ -146,9 +149,5 @@ export class SlotOwners {
     node.address = { ...address, host: node.address.host, port: node.address.port, serverName };
     if (role === "master" || !members.has(node)) members.set(node, role);
     return node;
-  }
-
-  private holdAt(node: ClusterNode, slot: number): void {
-    if (node.client !== null) this.retries.hold(slot, node.client);
   }
 }

@@ -15,9 +15,7 @@ import { IGNORED } from "../command/promise-completion";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
-import { NoSubscriberError } from "./cluster-errors";
-import type { ClusterNode } from "./cluster-node";
-import { GOSSIP_MS } from "./settling";
+import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
 
 export interface SubscriberClient extends Dispatcher {
   readonly link: Link;
@@ -33,15 +31,6 @@ export interface SubscriberListener {
   onOrphans(commands: readonly Command[]): void;
   onReplyError(command: Command, error: Error): boolean;
   onShardLost(channel: Buffer): void;
-}
-
-/** The reconciler of the connection. */
-export interface ConnectionHome {
-  isCurrent(connection: SubscriberConnection): boolean;
-  onConnectionEnded(connection: SubscriberConnection): void;
-  onOrphans(commands: readonly Command[]): void;
-  onReplyError(connection: SubscriberConnection, command: Command, error: Error): boolean;
-  onShardLost(connection: SubscriberConnection, channel: Buffer): void;
 }
 
 /** The interval between checks whether a node is alive. */
@@ -60,7 +49,7 @@ export function keyOf(kind: SubscriptionKind, name: Buffer): NameKey {
   return `${kind}${name.toString("latin1")}`;
 }
 
-export class SubscriberConnection implements SubscriberListener {
+export class SubscriberConnection {
   readonly client: SubscriberClient;
   readonly openedAtMs = clockMs();
   /** Requested by the client itself and not answered. */
@@ -73,14 +62,9 @@ export class SubscriberConnection implements SubscriberListener {
 
   constructor(
     readonly node: ClusterNode,
-    private readonly home: ConnectionHome,
-    open: (node: ClusterNode, listener: SubscriberListener) => SubscriberClient,
+    open: (connection: SubscriberConnection) => SubscriberClient,
   ) {
-    this.client = open(node, this);
-  }
-
-  get isCurrent(): boolean {
-    return this.home.isCurrent(this);
+    this.client = open(this);
   }
 
   /** It did not answer the PING. */
@@ -124,26 +108,6 @@ export class SubscriberConnection implements SubscriberListener {
     this.quietChecks++;
     if (this.quietChecks === CHECKS_UNTIL_ASKED) this.client.dispatch(ownCommand("ping", [], IGNORED));
   }
-
-  onReady(): void {
-    this.wasReady = true;
-  }
-
-  onEnded(): void {
-    this.home.onConnectionEnded(this);
-  }
-
-  onOrphans(commands: readonly Command[]): void {
-    this.home.onOrphans(commands);
-  }
-
-  onReplyError(command: Command, error: Error): boolean {
-    return this.home.onReplyError(this, command, error);
-  }
-
-  onShardLost(channel: Buffer): void {
-    this.home.onShardLost(this, channel);
-  }
 }
 
 /** The reply to a SUBSCRIBE that the client sends on its own account; null: it was confirmed. */
@@ -169,9 +133,4 @@ export function isOwn(command: Command): boolean {
 /** A command that the client sends on its own account. */
 export function ownCommand(name: string, args: Buffer[], completion: Completion): Command {
   return issuedBy(Origin.Resubscribe, new Command(specOf(name), args, true, completion));
-}
-
-/** No connection for subscriptions will follow. */
-export function failForGood(commands: readonly Command[]): void {
-  for (const command of commands) command.fail(new NoSubscriberError());
 }

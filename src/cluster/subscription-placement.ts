@@ -69,17 +69,15 @@ export class SlotMasters implements Placement {
   constructor(private readonly slots: SlotMap) {}
 
   nodesOf(name: Buffer): readonly ClusterNode[] {
-    const shard = this.slots.shardOf(slotOfKey(name));
-    return shard === null ? [] : [shard.master];
+    const master = this.slots.ownerOf(slotOfKey(name));
+    return master === null ? [] : [master];
   }
 
   nodeFor({ spec, args }: Command): ClusterNode | Error {
     const slot = commonSlotOf(spec, args);
     if (slot === MIXED_SLOTS || slot === NO_SLOT)
       return new NoSubscriberError("Possible CROSSSLOT error: All channels must hash to the same slot");
-    return (
-      this.slots.shardOf(slot)?.master ?? new NoSubscriberError(`No sharded subscriber for slot: ${slot}`)
-    );
+    return this.slots.ownerOf(slot) ?? new NoSubscriberError(`No sharded subscriber for slot: ${slot}`);
   }
 
   isUsed({ shard }: ClusterNode): boolean {

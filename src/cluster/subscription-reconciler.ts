@@ -20,14 +20,11 @@ import { SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
-import type { ClusterNode } from "./cluster-node";
+import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
 import { parseRedirect, RedirectKind } from "./redirect";
-import { GOSSIP_MS } from "./settling";
 import {
   CHECK_MS,
-  type ConnectionHome,
-  failForGood,
   isOwn,
   keyOf,
   type NameKey,
@@ -87,7 +84,7 @@ interface Pause {
   readonly untilMs: number;
 }
 
-export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
+export class SubscriptionReconciler implements Dispatcher {
   private readonly wanted = new WantedSubscriptions((kind, names) => this.onWanted(kind, names));
   private readonly connections = new Map<string, SubscriberConnection>();
   private readonly pauses = new Map<string, Pause>();
@@ -169,7 +166,8 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
       this.placement.leave(connection.node);
       this.drop(connection);
     }
-    if (isForGood) failForGood(this.waiting.splice(0));
+    // No connection for subscriptions will follow.
+    if (isForGood) for (const command of this.waiting.splice(0)) command.fail(new NoSubscriberError());
   }
 
   /** Connects before the first subscription. */
@@ -190,13 +188,29 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (connection !== undefined && !this.placement.isSpread) this.leave(connection);
   }
 
-  // --- called by connections ---------------------------------------------------------------
+  // --- events of connections ---------------------------------------------------------------
 
-  isCurrent(connection: SubscriberConnection): boolean {
+  private listenerOf(connection: SubscriberConnection): SubscriberListener {
+    const isCurrent = (): boolean => this.isCurrent(connection);
+    return {
+      get isCurrent() {
+        return isCurrent();
+      },
+      onReady: () => {
+        connection.wasReady = true;
+      },
+      onEnded: () => this.onEnded(connection),
+      onOrphans: (commands) => this.onOrphans(commands),
+      onReplyError: (command, error) => this.onReplyError(connection, command, error),
+      onShardLost: (channel) => this.onShardLost(connection, channel),
+    };
+  }
+
+  private isCurrent(connection: SubscriberConnection): boolean {
     return this.connections.get(connection.node.key) === connection;
   }
 
-  onConnectionEnded(connection: SubscriberConnection): void {
+  private onEnded(connection: SubscriberConnection): void {
     if (!this.isCurrent(connection)) return;
     const { node, wasReady, openedAtMs } = connection;
     this.forget(connection);
@@ -209,7 +223,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     this.book(0);
   }
 
-  onOrphans(commands: readonly Command[]): void {
+  private onOrphans(commands: readonly Command[]): void {
     for (const command of commands) {
       // The client's own commands end with their connection: another node might interpret them differently.
       if (isOwn(command)) command.fail(new NoSubscriberError());
@@ -219,7 +233,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
   }
 
   /** The server ended a subscription: its slot has moved. */
-  onShardLost(connection: SubscriberConnection, channel: Buffer): void {
+  private onShardLost(connection: SubscriberConnection, channel: Buffer): void {
     const key = keyOf(SubscriptionKind.Shard, channel);
     connection.confirmedAtMs.delete(key);
     if (!this.isCurrent(connection)) return;
@@ -232,7 +246,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     this.bookAfterMove();
   }
 
-  onReplyError(connection: SubscriberConnection, command: Command, error: Error): boolean {
+  private onReplyError(connection: SubscriberConnection, command: Command, error: Error): boolean {
     const redirect = parseRedirect(error.message, connection.node.address);
     if (redirect === null || !this.isActive) return false;
     if (!this.placement.isSpread) {
@@ -285,7 +299,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
       this.book(waitMs);
       return null;
     }
-    const connection = new SubscriberConnection(node, this, (at, listener) => this.deps.open(at, listener));
+    const connection = new SubscriberConnection(node, (made) => this.deps.open(node, this.listenerOf(made)));
     this.connections.set(node.key, connection);
     this.deps.onConnectionOpened(node);
     connection.client.link.connect().catch(() => {});

@@ -115,9 +115,15 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       const end = failureOf(lost.next());
       await allow("a*");
       expect((await end).message).to.match(/^NOPERM/);
-      expect((await kept.next()).value).to.include({ kind: "gap" });
+      await waitUntil(async () => (await subscribers()) === 3, { timeoutMs: 5000, what: "subscriptions" });
       await cluster.set("a", 1);
-      expect((await kept.next()).value).to.include({ kind: "event", key: "a" });
+      // The masters may close their connections one after the other, with a gap for each.
+      const kinds: unknown[] = [];
+      for await (const { kind } of kept) {
+        kinds.push(kind);
+        if (kind === "event") break;
+      }
+      expect(new Set(kinds)).to.deep.equal(new Set(["gap", "event"]));
       await kept.close();
       await Promise.all(fixture.cluster.nodes.map((node) => node.command("ACL", "DELUSER", user.username)));
     });

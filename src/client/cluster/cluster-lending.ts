@@ -12,9 +12,9 @@ import type { ClusterWiring } from "./cluster-wiring";
 
 export async function lend(wiring: ClusterWiring, slot: number, terms: LendTerms): Promise<Loan> {
   const { slots, refresher } = wiring;
-  if (slots.shardOf(slot) === null) await refresher.refresh();
-  const master = slots.shardOf(slot)?.master;
-  if (master === undefined) throw new ClusterUnavailableError();
+  if (slots.ownerOf(slot) === null) await refresher.refresh();
+  const master = slots.ownerOf(slot);
+  if (master === null) throw new ClusterUnavailableError();
   const onRefused = ({ message }: Error): void => learnFrom(wiring, message, master);
   return wiring.openView(master)[PARTS].openLeases().take(onRefused, terms);
 }
@@ -23,7 +23,6 @@ function learnFrom({ owners, refresher }: ClusterWiring, message: string, sender
   const redirect = parseRedirect(message, sender.address);
   if (redirect === null) return;
   const { kind, slot, target } = redirect;
-  const owner = kind === RedirectKind.Moved && target !== null ? owners.nodeAt(target) : null;
-  if (owner !== null) owners.move(slot, owner);
+  if (kind === RedirectKind.Moved && target !== null) owners.learn(slot, target);
   refresher.request(null);
 }

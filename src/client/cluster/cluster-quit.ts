@@ -9,7 +9,7 @@ import { sleep } from "../../util/scheduling";
 import { PARTS } from "../chain";
 import { type QuitOptions, type QuitReport, TimeLimit } from "../graceful-quit";
 import type { ClusterWiring } from "./cluster-wiring";
-import { NodeView } from "./node-views";
+import { viewOf } from "./node-views";
 
 export type { QuitOptions, QuitReport };
 
@@ -30,7 +30,7 @@ export async function quitClusterWithin(
   const left = countLeft(wiring);
   if (left.isEmpty) {
     const expired = Promise.all([limit.over, sleep(LOOK_AGAIN_MS)]);
-    await Promise.race([wiring.quit().catch(() => {}), expired]);
+    await Promise.race([lifecycle.quit().catch(() => {}), expired]);
   }
   limit.stop();
   const clients = pool.allClients();
@@ -47,7 +47,7 @@ function countLeft({ pool, retries, lifecycle }: ClusterWiring): OpenCommands {
   for (const client of pool.allClients()) {
     open.addLink(client.link);
     open.addAll(client.gathered);
-    if (client instanceof NodeView) for (const link of client.redis[PARTS].leasedLinks) open.addLink(link);
+    for (const link of viewOf(client).redis[PARTS].leasedLinks) open.addLink(link);
   }
   return open;
 }

@@ -14,23 +14,27 @@ import { type ReconcilerDeps, SubscriptionReconciler } from "../../cluster/subsc
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Message } from "../../protocol/message";
+import { debugLog } from "../../util/debug";
 import type { ClusterOptions } from "../options/cluster-options";
-import { supervise, type ViewFactory } from "./node-views";
+import type { LinkSupervisor } from "../redis-events";
+import type { ViewFactory } from "./node-views";
+
+const debug = debugLog("subscriber");
 
 export interface SubscriptionsDeps {
   readonly slots: SlotMap;
   readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly views: ViewFactory;
-  /** False while the client is closing: then subscriptions are not restored. */
-  isActive(): boolean;
-  onStale(): void;
-  /** A node has lost slots and knows their new owner. */
-  onSlotsLost(node: ClusterNode): void;
-  onNodeError(error: Error, key: string): void;
-  onMessage(message: Message): void;
-  /** One of the public events of subscriptions. */
-  emit(event: string, ...args: unknown[]): void;
+  /** `isActive`: false while the client is closing; then subscriptions are not restored. */
+  readonly redirector: { readonly isActive: boolean };
+  readonly refresher: { request(hint: null): void; askAtOnce(node: ClusterNode): void };
+  readonly owner: {
+    onNodeError(error: Error, key: string): void;
+    onMessage(message: Message): void;
+    /** One of the public events of subscriptions. */
+    emit(event: string, ...args: unknown[]): void;
+  };
 }
 
 /** Receives the reports of subscriptions of the client itself. */
@@ -57,9 +61,9 @@ export class ClusterSubscriptions implements Dispatcher {
     this.sharded = options.shardedSubscribers
       ? this.make(new SlotMasters(deps.slots), {
           ...this.depsFor("ssubscriber"),
-          onConnectionOpened: () => deps.emit("+subscriber"),
-          onConnectionClosed: () => deps.emit("-subscriber"),
-          onSettled: () => deps.emit("subscribersReady"),
+          onConnectionOpened: () => deps.owner.emit("+subscriber"),
+          onConnectionClosed: () => deps.owner.emit("-subscriber"),
+          onSettled: () => deps.owner.emit("subscribersReady"),
         })
       : null;
     this.isEager = options.redisOptions?.lazyConnect === false;
@@ -129,22 +133,21 @@ export class ClusterSubscriptions implements Dispatcher {
 
   private depsFor(
     kind: string,
-    onMessage: (message: Message, node: ClusterNode) => void = (message) => this.deps.onMessage(message),
+    onMessage: (message: Message, node: ClusterNode) => void = (message) =>
+      this.deps.owner.onMessage(message),
   ): ReconcilerDeps {
+    // The other modules are created later.
     const { deps } = this;
     return {
       open: (node, listener) => this.open(kind, node, listener, onMessage),
-      onStale: () => deps.onStale(),
-      onSlotsLost: (node) => deps.onSlotsLost(node),
-      onMoved: (slot, target) => {
-        const node = deps.owners.nodeAt(target);
-        if (node !== null) deps.owners.move(slot, node);
-      },
+      onStale: () => deps.refresher.request(null),
+      onSlotsLost: (node) => deps.refresher.askAtOnce(node),
+      onMoved: (slot, target) => deps.owners.learn(slot, target),
       onConnectionOpened: () => {},
       onConnectionClosed: () => {},
-      onRefused: (error, node) => deps.onNodeError(error, node.key),
+      onRefused: (error, node) => deps.owner.onNodeError(error, node.key),
       onSettled: () => {},
-      onGap: (gap) => deps.emit("gap", gap),
+      onGap: (gap) => deps.owner.emit("gap", gap),
     };
   }
 
@@ -154,19 +157,30 @@ export class ClusterSubscriptions implements Dispatcher {
     listener: SubscriberListener,
     onMessage: (message: Message, node: ClusterNode) => void,
   ): SubscriberClient {
-    const { deps } = this;
-    const supervisor = supervise(listener, {
-      isActive: () => deps.isActive(),
+    const { owner, redirector, views } = this.deps;
+    const supervisor: LinkSupervisor = {
+      onStatus: (status) => {
+        debug("the connection for subscriptions is now %s", status);
+        if (status === "ready") listener.onReady();
+        else if (status === "end") listener.onEnded();
+      },
+      onReplyError: (command, error) => listener.onReplyError(command, error),
+      takeover: {
+        takesOver: () => redirector.isActive,
+        takeOver: (commands) => listener.onOrphans(commands),
+        madeWhole: (commands) => commands,
+      },
+      onShardLost: (channel) => listener.onShardLost(channel),
       onNamedError: (type, error) => {
         if (type !== "error") return;
-        deps.onNodeError(error, node.key);
-        if (kind === "ssubscriber") deps.emit("nodeError", error, node.key);
+        owner.onNodeError(error, node.key);
+        if (kind === "ssubscriber") owner.emit("nodeError", error, node.key);
       },
       onMessage: (message) => {
         if (listener.isCurrent) onMessage(message, node);
       },
-    });
-    return deps.views.makeSubscriber(kind, node.address, supervisor);
+    };
+    return views.makeSubscriber(kind, node.address, supervisor);
   }
 
   private choose(instead: ClusterNode | null): ClusterNode | null {

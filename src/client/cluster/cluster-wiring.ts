@@ -1,18 +1,18 @@
 /**
- * Builds and connects the modules of one cluster client. Each module uses the others only through interfaces
- * that it declares; they are implemented here.
+ * Builds and connects the modules of one cluster client. A module declares what it uses of the others as an
+ * interface, and receives this object, which has them all.
  */
 
 import type { ClusterNode, NodeClient } from "../../cluster/cluster-node";
 import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../../cluster/discovery";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
-import { NodePool } from "../../cluster/node-pool";
+import { NodePool, type RoleFilter } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
 import { makeReadPreference, type ReadPreference, type RecentWrites } from "../../cluster/read-preference";
 import { Redirector } from "../../cluster/redirector";
 import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
-import { ClusterRouter } from "../../cluster/router";
+import { ClusterRouter, type RouterDeps } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
 import { SlotOwners } from "../../cluster/slot-owners";
 import type { Message } from "../../protocol/message";
@@ -22,7 +22,7 @@ import type { ClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { announce, FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
-import { NodeCounts, NodeView, ViewFactory } from "./node-views";
+import { NodeCounts, ViewFactory, viewOf } from "./node-views";
 
 /** Receives the events below for the client. */
 export interface WiringOwner {
@@ -49,11 +49,14 @@ export class ClusterWiring {
   readonly refresher: Refresher;
   readonly lifecycle: Lifecycle;
   readonly subscriptions: ClusterSubscriptions;
-  private readonly views: ViewFactory;
+  readonly views: ViewFactory;
   /** Null: every read goes to the master, and no call may choose. */
   readonly reads: ReadPreference | null;
   /** Null without a cache. */
   readonly onRedirected: ((slot: number) => void) | null;
+  readonly announce: RouterDeps["announce"] = (command) => announce(command, this.slots);
+  /** Null without the option `followCommandTips`. */
+  readonly fanOut: FanOut | null;
   /** The counts of the connections of former nodes. */
   private readonly gone = new NodeCounts();
 
@@ -67,16 +70,42 @@ export class ClusterWiring {
     this.views = new ViewFactory(options, caching);
     this.reads = makeReadPreference(options, writes, (node) => this.openView(node));
     this.pool = this.makePool();
+    this.fanOut = options.followCommandTips
+      ? new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() })
+      : null;
     this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
       natMap: options.natMap,
       onMoved: this.onRedirected,
     });
-    this.subscriptions = this.makeSubscriptions();
-    this.router = this.makeRouter();
-    this.redirector = this.makeRedirector();
-    this.refresher = this.makeRefresher();
-    this.lifecycle = this.makeLifecycle();
+    const retryDelayOnFailover = options.retryDelayOnFailover ?? 100;
+    this.subscriptions = new ClusterSubscriptions(options, this);
+    this.router = new ClusterRouter(retryDelayOnFailover || 100, this);
+    this.redirector = new Redirector(
+      {
+        maxRedirections: options.maxRedirections ?? 16,
+        retryDelayOnMoved: options.retryDelayOnMoved ?? 0,
+        retryDelayOnFailover,
+        retryDelayOnClusterDown: options.retryDelayOnClusterDown ?? 100,
+        retryDelayOnTryAgain: options.retryDelayOnTryAgain ?? 100,
+      },
+      this,
+    );
+    this.refresher = new Refresher(
+      {
+        slotsRefreshTimeout: options.slotsRefreshTimeout ?? 1000,
+        slotsRefreshInterval: options.slotsRefreshInterval,
+        prefersShards: options.availabilityZone !== undefined,
+      },
+      this,
+    );
+    this.lifecycle = new Lifecycle(
+      {
+        enableOfflineQueue: options.enableOfflineQueue !== false,
+        enableReadyCheck: options.enableReadyCheck !== false,
+      },
+      this,
+    );
   }
 
   /** The counts of the connections of all nodes, including former ones. */
@@ -92,22 +121,14 @@ export class ClusterWiring {
     return "ClusterWiring {}";
   }
 
-  viewOf(node: ClusterNode): Redis | null {
-    return node.client instanceof NodeView ? node.client.redis : null;
+  /** The nodes of a role as clients. */
+  viewsOf(role: RoleFilter): Redis[] {
+    return this.pool.list(role).map(({ client }) => viewOf(client).redis);
   }
 
   /** The view of a node, created if its last connection was lost. */
   openView(node: ClusterNode): Redis {
-    return (this.pool.clientOf(node) as NodeView).redis;
-  }
-
-  /** The number of nodes that share the last batch. */
-  get nodesOfLast(): number {
-    return this.router.lastNodes.length;
-  }
-
-  quit(): Promise<"OK"> {
-    return this.lifecycle.quit((client) => (client instanceof NodeView ? client.leave() : Promise.resolve()));
+    return viewOf(this.pool.clientOf(node)).redis;
   }
 
   // --- modules -------------------------------------------------------------------------------
@@ -117,10 +138,10 @@ export class ClusterWiring {
     return new NodePool(
       {
         makeClient: (node) => this.makeClient(node),
-        onClientOpened: (_node, client) => owner.onNodeAdded((client as NodeView).redis),
+        onClientOpened: (client) => owner.onNodeAdded(viewOf(client).redis),
         onClientClosed: (node, client) => {
           this.gone.addNode(client);
-          owner.onNodeGone((client as NodeView).redis);
+          owner.onNodeGone(viewOf(client).redis);
           this.subscriptions.onNodeGone(node);
           if (this.lifecycle.status === "ready") this.refresher.request(null);
         },
@@ -130,108 +151,13 @@ export class ClusterWiring {
     );
   }
 
-  private makeRouter(): ClusterRouter {
-    const { slots, pool, retries, subscriptions, options } = this;
-    return new ClusterRouter({
-      slots,
-      pool,
-      retries,
-      subscriber: subscriptions,
-      fanOut: options.followCommandTips ? this.makeFanOut() : null,
-      announce: (command) => announce(command, slots),
-      reads: this.reads,
-      gatekeeper: { admit: (commands) => this.lifecycle.admit(commands) },
-      retryDelayMs: options.retryDelayOnFailover || 100,
-      onUncovered: () => this.refresher.request(null),
-      onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands),
-    });
-  }
-
-  private makeFanOut(): FanOut {
-    return new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() });
-  }
-
-  private makeRedirector(): Redirector {
-    const { options } = this;
-    const numbers = {
-      maxRedirections: options.maxRedirections ?? 16,
-      retryDelayOnMoved: options.retryDelayOnMoved ?? 0,
-      retryDelayOnFailover: options.retryDelayOnFailover ?? 100,
-      retryDelayOnClusterDown: options.retryDelayOnClusterDown ?? 100,
-      retryDelayOnTryAgain: options.retryDelayOnTryAgain ?? 100,
-    };
-    return new Redirector(numbers, this);
-  }
-
-  private makeRefresher(): Refresher {
-    const { options, pool } = this;
-    const settings = {
-      slotsRefreshTimeout: options.slotsRefreshTimeout ?? 1000,
-      slotsRefreshInterval: options.slotsRefreshInterval,
-      prefersShards: options.availabilityZone !== undefined,
-      usesTls: () => this.views.usesTls,
-    };
-    const isAwaited = (node: ClusterNode): boolean => (node.client?.link.offline.length ?? 0) > 0;
-    const hasWaiting = (): boolean =>
-      this.retries.hasDelayed || pool.hasSuspect || pool.lost().some(isAwaited);
-    const isInHurry = (): boolean => this.subscriptions.isInHurry;
-    return new Refresher(settings, pool, {
-      apply: (ranges) => {
-        const { isChanged, moved } = this.owners.adopt(ranges);
-        this.owner.onRefreshed();
-        this.subscriptions.onTopology();
-        this.redirector.onNewOwners(moved);
-        return isChanged;
-      },
-      onNodeError: (error, key) => this.owner.onNodeError(error, key),
-      openSeeds: () => this.openSeeds(),
-      get hasWaiting() {
-        return hasWaiting();
-      },
-      get isInHurry() {
-        return isInHurry();
-      },
-      get hasLost() {
-        return pool.lost().length > 0;
-      },
-    });
-  }
-
-  private makeLifecycle(): Lifecycle {
-    const { options, owner, pool, retries, router, redirector, refresher } = this;
-    const settings = {
-      enableOfflineQueue: options.enableOfflineQueue !== false,
-      enableReadyCheck: options.enableReadyCheck !== false,
-    };
-    return new Lifecycle(
-      settings,
-      { pool, retries, router, redirector, refresher },
-      {
-        findSeeds: () => this.findSeeds(),
-        useSeeds: (seeds) => this.useSeeds(seeds),
-        onStatus: (status) => owner.onStatus(status),
-        onError: (error) => owner.onError(error),
-        retryDelay: (attempts, reason) => owner.retryDelay(attempts, reason),
-        onOpen: () => this.subscriptions.start(),
-        onClosed: (isForGood) => this.subscriptions.stop(isForGood),
-      },
-    );
-  }
-
-  private makeSubscriptions(): ClusterSubscriptions {
-    const { owner, slots, owners, pool, views } = this;
-    return new ClusterSubscriptions(this.options, {
-      slots,
-      owners,
-      pool,
-      views,
-      isActive: () => this.redirector.isActive,
-      onStale: () => this.refresher.request(null),
-      onSlotsLost: (node) => this.refresher.askAtOnce(node),
-      onNodeError: (error, key) => owner.onNodeError(error, key),
-      onMessage: (message) => owner.onMessage(message),
-      emit: (event, ...args) => owner.emit(event, ...args),
-    });
+  /** Applies a node's description of the cluster; returns true if it differs from the known one. */
+  adopt(ranges: Parameters<SlotOwners["adopt"]>[0]): boolean {
+    const { isChanged, moved } = this.owners.adopt(ranges);
+    this.owner.onRefreshed();
+    this.subscriptions.onTopology();
+    this.redirector.onNewOwners(moved);
+    return isChanged;
   }
 
   // --- nodes -------------------------------------------------------------------------------
@@ -244,16 +170,16 @@ export class ClusterWiring {
 
   // --- topology ----------------------------------------------------------------------------
 
-  private findSeeds(): Promise<Seed[]> {
+  findSeeds(): Promise<Seed[]> {
     return findSeeds(this.owner.startNodes(), this.options as DiscoveryOptions);
   }
 
-  private useSeeds(seeds: readonly Seed[]): void {
+  useSeeds(seeds: readonly Seed[]): void {
     this.views.useSeeds(seeds);
     this.pool.beginWith(seeds.map(({ address }) => address));
   }
 
-  private async openSeeds(): Promise<Informant[]> {
+  async openSeeds(): Promise<Informant[]> {
     const seeds = await this.findSeeds();
     return seeds.map(({ address }) => ({
       address,

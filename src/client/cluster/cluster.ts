@@ -153,13 +153,13 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     this[INITIALIZE]();
     for (const name of ["enableAutoPipelining", "autoPipeliningIgnoredCommands"] as const) {
       observeOptions(this.options, [name], () => {
-        for (const node of nodesOf(wiring, "all")) Reflect.set(node.options, name, this.options[name]);
+        for (const node of wiring.viewsOf("all")) Reflect.set(node.options, name, this.options[name]);
       });
     }
     const { redisOptions } = this.options;
     if (redisOptions !== undefined) {
       observeOptions(redisOptions, ["socketTimeout"], () => {
-        for (const node of nodesOf(wiring, "all"))
+        for (const node of wiring.viewsOf("all"))
           Reflect.set(node.options, "socketTimeout", redisOptions.socketTimeout);
       });
     }
@@ -193,7 +193,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
    */
   get autoPipelineQueueSize(): number {
     const { lifecycle } = this[WIRING];
-    const gathered = nodesOf(this[WIRING], "all").reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
+    const gathered = this[WIRING].viewsOf("all").reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
     if (lifecycle.status !== "connect") return gathered;
     return gathered + gatheredOf(lifecycle.waitingSingles, this.options).length;
   }
@@ -228,7 +228,8 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
   ): Promise<"OK"> | Promise<QuitReport> {
     // Commands that wait behind `bounds` were issued before QUIT.
     this[PARTS].admission?.letGo();
-    if (typeof options !== "object" || options === null) return asCallback(this[WIRING].quit(), options);
+    if (typeof options !== "object" || options === null)
+      return asCallback(this[WIRING].lifecycle.quit(), options);
     return asCallback(quitClusterWithin(this[WIRING], options), callback);
   }
 
@@ -237,7 +238,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     if (!ROLES.includes(role)) {
       throw new OptionError(`Invalid role "${String(role)}". Expected "all", "master" or "slave"`);
     }
-    return nodesOf(this[WIRING], role);
+    return this[WIRING].viewsOf(role);
   }
 
   /**
@@ -314,7 +315,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
   /** Metrics of the client: totals and, in `nodes`, each node. See docs/observability.md. */
   stats(): ClusterStats {
     const { redirector, lifecycle, retries, counts } = this[WIRING];
-    const nodes = nodesOf(this[WIRING], "all");
+    const nodes = this[WIRING].viewsOf("all");
     return readCluster({
       status: this.status,
       commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
@@ -350,13 +351,6 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
   override get [IS_INTERCEPTED](): boolean {
     return super[IS_INTERCEPTED] || Redis.prototype.sendCommand !== ClientBase.prototype.sendCommand;
   }
-}
-
-function nodesOf(wiring: ClusterWiring, role: NodeRole): Redis[] {
-  return wiring.pool
-    .list(role)
-    .map((node) => wiring.viewOf(node))
-    .filter((view) => view !== null);
 }
 
 function makeOwner(cluster: Cluster): WiringOwner {
@@ -419,7 +413,7 @@ function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURC
       return { serverAddress: host, serverPort: port };
     },
     database: cluster.options.redisOptions?.db ?? 0,
-    nodesOfLast: () => wiring.nodesOfLast,
+    nodesOfLast: () => wiring.router.lastNodes.length,
   };
 }
 
@@ -444,7 +438,7 @@ function readStartNodes(nodes: readonly ClusterNode[]): ReturnType<WiringOwner["
 
 /** The position of a command: at the master of its slot, if known. */
 function positionOf(wiring: ClusterWiring, command: SentCommand): ReturnType<LimitContext["positionOf"]> {
-  const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
+  const master = command.slot < 0 ? null : wiring.slots.ownerOf(command.slot);
   const link = master?.client?.link;
   if (link === undefined) return { commandsAhead: wiring.retries.size, bytesAhead: 0, server: "the cluster" };
   return link.positionOf(command);

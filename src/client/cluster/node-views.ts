@@ -1,13 +1,12 @@
 /**
  * The nodes of a cluster as ordinary clients: each node has one link, and its `Redis` view uses the same one.
- * Derives the options of node connections from those of the cluster, and reports the events of a link to its
- * cluster.
+ * Derives the options of node connections from those of the cluster.
  */
 
 import type { NodeClient } from "../../cluster/cluster-node";
 import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
-import type { SubscriberClient, SubscriberListener } from "../../cluster/subscriber-connection";
+import type { SubscriberClient } from "../../cluster/subscriber-connection";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
 import { ConnectionCounts } from "../../connection/connection-counts";
@@ -50,30 +49,31 @@ export class NodeView implements NodeClient {
   }
 
   youngest(): Map<number, Command> {
-    const { link, redis } = this;
     const found = new Map<number, Command>();
     const note = (command: Command): boolean => {
       const counts = !command.isSettled && (command.spec.flags & CommandFlag.Blocking) === 0;
       if (counts && !found.has(command.slot)) found.set(command.slot, command);
       return false;
     };
-    redis[PARTS].auto?.lastOf(note);
-    link.offline.lastOf(note);
-    link.current.connection?.queue.lastOf(note);
+    this.findLast(note);
     return found;
   }
 
   lastOf(slot: number): Command | null {
-    const { link, redis } = this;
-    const { auto } = redis[PARTS];
     let looks = MOST_LOOKED_AT;
     // Behind so many commands the youngest of any slot will do: when it is answered, all of them are.
     const isWanted = (command: Command): boolean =>
       !command.isSettled &&
       (command.slot === slot || --looks <= 0) &&
       (command.spec.flags & CommandFlag.Blocking) === 0;
+    return this.findLast(isWanted);
+  }
+
+  /** The youngest matching command: collected ones are younger than queued ones, which are younger than those in flight. */
+  private findLast(isWanted: (command: Command) => boolean): Command | null {
+    const { link, redis } = this;
     return (
-      auto?.lastOf(isWanted) ??
+      redis[PARTS].auto?.lastOf(isWanted) ??
       link.offline.lastOf(isWanted) ??
       link.current.connection?.queue.lastOf(isWanted) ??
       null
@@ -112,10 +112,7 @@ export class NodeView implements NodeClient {
     (isReadOnly ? redis.readonly() : redis.readwrite()).catch(noop);
   }
 
-  /**
-   * Sends QUIT after all other commands. Resolves when it is answered or the connection is gone, and rejects
-   * when it is refused. The connection closes in any case.
-   */
+  /** The connection closes in any case. */
   async leave(): Promise<void> {
     const { redis } = this;
     if (this.link.status === "wait") {
@@ -133,8 +130,13 @@ export class NodeView implements NodeClient {
 /** The counts of the connections of several nodes. */
 export class NodeCounts extends ConnectionCounts {
   addNode(client: NodeClient): void {
-    if (client instanceof NodeView) this.add(client.redis[EVENTS].counts);
+    this.add(viewOf(client).redis[EVENTS].counts);
   }
+}
+
+/** Every client in the pool of a cluster is a view, and every node that the pool lists has one. */
+export function viewOf(client: NodeClient | null): NodeView {
+  return client as NodeView;
 }
 
 /** A connection only for subscriptions. */
@@ -153,29 +155,6 @@ class SubscriberView implements SubscriberClient {
   dispatchBatch(commands: readonly Command[]): void {
     for (const command of commands) this.dispatch(command);
   }
-}
-
-/** Passes the reports of a subscriber's connection to its listener and its owner. */
-export function supervise(
-  listener: SubscriberListener,
-  owner: Required<Pick<LinkSupervisor, "onMessage" | "onNamedError">> & { isActive(): boolean },
-): LinkSupervisor {
-  return {
-    onStatus: (status) => {
-      debug("the connection for subscriptions is now %s", status);
-      if (status === "ready") listener.onReady();
-      else if (status === "end") listener.onEnded();
-    },
-    onNamedError: (type, error) => owner.onNamedError(type, error),
-    onReplyError: (command, error) => listener.onReplyError(command, error),
-    takeover: {
-      takesOver: () => owner.isActive(),
-      takeOver: (commands) => listener.onOrphans(commands),
-      madeWhole: (commands) => commands,
-    },
-    onShardLost: (channel) => listener.onShardLost(channel),
-    onMessage: (message) => owner.onMessage(message),
-  };
 }
 
 export class ViewFactory {

@@ -94,7 +94,7 @@ export class ClusterScanner {
   /** The server of the stage while it owns one of its slots. */
   private nodeOf({ node, slots }: Stage): ClusterNode | null {
     for (const slot of slots) {
-      const owner = this.ownerOf(slot);
+      const owner = this.wiring.slots.ownerOf(slot);
       if (owner?.key === node) return owner;
     }
     return null;
@@ -102,7 +102,7 @@ export class ClusterScanner {
 
   private nextNode({ done }: Stage): ClusterNode | null {
     for (let slot = 0; slot < SLOT_COUNT; slot++) {
-      const owner = done.has(slot) ? null : this.ownerOf(slot);
+      const owner = done.has(slot) ? null : this.wiring.slots.ownerOf(slot);
       if (owner !== null) return owner;
     }
     return null;
@@ -121,12 +121,9 @@ export class ClusterScanner {
 
   private slotsOf(key: string): number[] {
     const slots: number[] = [];
-    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.ownerOf(slot)?.key === key) slots.push(slot);
+    for (let slot = 0; slot < SLOT_COUNT; slot++)
+      if (this.wiring.slots.ownerOf(slot)?.key === key) slots.push(slot);
     return slots;
-  }
-
-  private ownerOf(slot: number): ClusterNode | null {
-    return this.wiring.slots.shardOf(slot)?.master ?? null;
   }
 
   /** Without permission for the table, the client uses the one that redirects have corrected. */

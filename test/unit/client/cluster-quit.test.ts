@@ -7,10 +7,11 @@ import { specOf } from "../../../src/command/command-table";
 import { IGNORED } from "../../../src/command/promise-completion";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
+type ChainModule = Pick<typeof import("../../../src/client/chain"), "PARTS">;
 type QuitModule = typeof import("../../../src/client/cluster/cluster-quit");
 
 describe("quitClusterWithin", () => {
-  let home: InVirtualTime<QuitModule>;
+  let home: InVirtualTime<QuitModule & ChainModule>;
   let made: Command[];
   let done: string[];
   let status: string;
@@ -20,7 +21,10 @@ describe("quitClusterWithin", () => {
   let refuseQuit: (error: Error) => void;
 
   before(() => {
-    home = inVirtualTime(() => require("../../../src/client/cluster/cluster-quit") as QuitModule);
+    home = inVirtualTime(() => ({
+      ...(require("../../../src/client/cluster/cluster-quit") as QuitModule),
+      ...(require("../../../src/client/chain") as ChainModule),
+    }));
   });
 
   beforeEach(() => {
@@ -48,6 +52,7 @@ describe("quitClusterWithin", () => {
     let clients = [
       {
         link,
+        redis: { [home.modules.PARTS]: { leasedLinks: [] } },
         get gathered() {
           return places.gathered;
         },
@@ -69,16 +74,16 @@ describe("quitClusterWithin", () => {
           done.push("disconnect");
           clients = [];
         },
+        quit: () => {
+          done.push("quit");
+          return new Promise<void>((resolve, reject) => {
+            answerQuit = resolve;
+            refuseQuit = reject;
+          });
+        },
       },
       pool: { allClients: () => clients },
       retries: { pending: () => places["given back"] },
-      quit: () => {
-        done.push("quit");
-        return new Promise<void>((resolve, reject) => {
-          answerQuit = resolve;
-          refuseQuit = reject;
-        });
-      },
     } as unknown as ClusterWiring;
   }
 

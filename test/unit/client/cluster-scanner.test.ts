@@ -42,9 +42,9 @@ describe("ClusterScanner", () => {
     };
     const wiring = {
       slots: {
-        shardOf: (slot: number) => {
+        ownerOf: (slot: number) => {
           const key = slotOwner(slot);
-          return key === undefined ? null : { master: { key } };
+          return key === undefined ? null : { key };
         },
       },
       openView: ({ key }: { key: string }) => ({

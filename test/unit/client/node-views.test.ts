@@ -2,9 +2,8 @@
 
 import { expect } from "chai";
 import { CHAIN } from "../../../src/client/client-base";
-import { NodeCounts, type NodeView, supervise, ViewFactory } from "../../../src/client/cluster/node-views";
+import { NodeCounts, type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
 import { EVENTS } from "../../../src/client/redis";
-import type { NodeClient } from "../../../src/cluster/cluster-node";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { IGNORED } from "../../../src/command/promise-completion";
@@ -149,7 +148,6 @@ describe("ViewFactory", () => {
     other.redis[EVENTS].counts.opened = 3;
     const counts = new NodeCounts();
     for (const view of [one, other]) counts.addNode(view);
-    counts.addNode({} as NodeClient);
     expect(counts.opened).to.equal(5);
   });
 
@@ -319,49 +317,5 @@ describe("ViewFactory", () => {
       Object.defineProperty(view.link, "status", { value: "wait", writable: true, configurable: true });
       view.redis.disconnect = disconnect;
     });
-  });
-});
-
-describe("the supervision of a connection for subscriptions", () => {
-  it("tells its watcher what happens, and its owner what is heard", () => {
-    const told: unknown[][] = [];
-    const tell =
-      (what: string, result?: unknown) =>
-      (...rest: unknown[]): never => {
-        told.push([what, ...rest]);
-        return result as never;
-      };
-    let isActive = true;
-    const watcher = {
-      isCurrent: true,
-      onReady: tell("ready"),
-      onEnded: tell("ended"),
-      onOrphans: tell("orphans"),
-      onReplyError: tell("reply error", true),
-      onShardLost: tell("shard lost"),
-    };
-    const owner = { isActive: () => isActive, onNamedError: tell("named"), onMessage: tell("message") };
-    const supervisor = supervise(watcher, owner);
-    for (const word of ["connecting", "connect", "ready", "close", "end"] as const)
-      supervisor.onStatus?.(word);
-    expect(told.splice(0)).to.deep.equal([["ready"], ["ended"]]);
-    const [command, error, name] = [{} as Command, new Error("no"), Buffer.from("c")];
-    expect(supervisor.onReplyError?.(command, error)).to.equal(true);
-    supervisor.onNamedError?.("error", error);
-    supervisor.onShardLost?.(name);
-    supervisor.onMessage?.({} as never);
-    supervisor.takeover?.takeOver([command], error);
-    expect(told).to.deep.equal([
-      ["reply error", command, error],
-      ["named", "error", error],
-      ["shard lost", name],
-      ["message", {}],
-      ["orphans", [command]],
-    ]);
-    expect(supervisor.takeover?.takesOver(command)).to.equal(true);
-    isActive = false;
-    expect(supervisor.takeover?.takesOver(command)).to.equal(false);
-    const all = [command];
-    expect(supervisor.takeover?.madeWhole(all)).to.equal(all);
   });
 });

@@ -1,7 +1,7 @@
 /** The life of a cluster client over stand-ins of its parts: status words, attempts, what waits, drain, quit and the end. In virtual time. */
 
 import { expect } from "chai";
-import type { Lifecycle } from "../../../src/cluster/lifecycle";
+import type { Lifecycle, LifecycleDeps } from "../../../src/cluster/lifecycle";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
@@ -26,7 +26,7 @@ class Parts {
   readonly told: string[] = [];
   readonly sent: string[] = [];
   /** Connections to nodes. */
-  clients: { dispatch(command: Command): void }[] = [];
+  clients: { dispatch(command: Command): void; leave?(): Promise<unknown> }[] = [];
   isSealed = true;
   findSeeds: () => Promise<unknown[]> = async () => [];
   refresh: () => Promise<void> = async () => {};
@@ -66,11 +66,12 @@ class Parts {
       get isSealed() {
         return parts.isSealed;
       },
+      set isSealed(isSealed) {
+        parts.isSealed = isSealed;
+      },
       get size() {
         return parts.clients.length;
       },
-      seal: () => void (this.isSealed = true),
-      unseal: () => void (this.isSealed = false),
       clear: () => void this.told.push("cleared"),
       allClients: () => this.clients,
       sample: () => this.clients[0] ?? null,
@@ -103,24 +104,30 @@ describe("Lifecycle", () => {
     words = [];
     const { told } = parts;
     const options = { enableOfflineQueue: true, enableReadyCheck: true, ...settings };
-    life = new home.modules.Lifecycle(options, parts as never, {
+    const { pool, retries, router, redirector, refresher } = parts;
+    life = new home.modules.Lifecycle(options, {
+      ...({ pool, retries, router, redirector, refresher } as unknown as LifecycleDeps),
       findSeeds: () => parts.findSeeds() as never,
       useSeeds: (seeds) => void told.push(`began with ${seeds.length}`),
-      onStatus: (status) => {
-        words.push(status);
-        parts.onStatus(status);
+      owner: {
+        onStatus: (status) => {
+          words.push(status);
+          parts.onStatus(status);
+        },
+        onError: (error) => {
+          told.push(`error ${error.message}`);
+          parts.onError();
+        },
+        retryDelay: (attempts, reason) => {
+          parts.attempts.push([attempts, reason?.message]);
+          parts.onStrategy();
+          return parts.delayMs;
+        },
       },
-      onError: (error) => {
-        told.push(`error ${error.message}`);
-        parts.onError();
+      subscriptions: {
+        start: () => void told.push("open"),
+        stop: (isForGood) => void told.push(isForGood ? "closed for good" : "closed"),
       },
-      retryDelay: (attempts, reason) => {
-        parts.attempts.push([attempts, reason?.message]);
-        parts.onStrategy();
-        return parts.delayMs;
-      },
-      onOpen: () => void told.push("open"),
-      onClosed: (isForGood) => void told.push(isForGood ? "closed for good" : "closed"),
     });
   }
 
@@ -213,7 +220,7 @@ describe("Lifecycle", () => {
         parts.findSeeds = () => Promise.reject(new Error("no such name"));
         parts.onStrategy = () => {
           if (leave === "disconnect") life.disconnect();
-          else void life.quit(async () => {});
+          else void life.quit();
         };
         expect(await failure(life.connect())).to.contain("no such name");
         await home.pass(1000);
@@ -226,7 +233,7 @@ describe("Lifecycle", () => {
         parts.refresh = () => Promise.reject(new Error("nobody answers"));
         parts.onError = () => {
           if (leave === "disconnect") life.disconnect();
-          else void life.quit(async () => {});
+          else void life.quit();
         };
         expect(await failure(life.connect())).to.contain("None of startup nodes");
         await home.pass(1000);
@@ -403,9 +410,9 @@ describe("Lifecycle", () => {
     it(`is closed once when connections of a failed attempt end behind ${leave}`, async () => {
       await home.live(async () => {
         parts.refresh = () => Promise.reject(new Error("nobody answers"));
-        parts.clients = [{ dispatch: () => {} }];
+        parts.clients = [{ dispatch: () => {}, leave: async () => {} }];
         expect(await failure(life.connect())).to.contain("None of startup nodes");
-        if (leave === "quit()") void life.quit(async () => "OK");
+        if (leave === "quit()") void life.quit();
         else life.disconnect(true);
         parts.clients = [];
         life.onEmpty();
@@ -490,17 +497,18 @@ describe("Lifecycle", () => {
   it("says goodbye to every node; without one it is over at the end of the turn", async () => {
     await home.live(async () => {
       await ready();
-      parts.clients = [{ dispatch: () => {} }, { dispatch: () => {} }];
       let left = 0;
-      expect(await life.quit(async () => left++)).to.equal("OK");
+      const client = { dispatch: () => {}, leave: async () => left++ };
+      parts.clients = [client, client];
+      expect(await life.quit()).to.equal("OK");
       expect(left).to.equal(2);
       expect(words).to.deep.equal(["disconnecting"]);
       life.onEmpty();
       expect(words).to.deep.equal(["disconnecting", "close", "end"]);
-      expect(await life.quit(async () => left++)).to.equal("OK");
+      expect(await life.quit()).to.equal("OK");
       expect(left).to.equal(2);
       make();
-      expect(await life.quit(async () => {})).to.equal("OK");
+      expect(await life.quit()).to.equal("OK");
       expect(words).to.deep.equal(["disconnecting"]);
       await home.pass(1);
       expect(words).to.deep.equal(["disconnecting", "close", "end"]);
@@ -511,7 +519,7 @@ describe("Lifecycle", () => {
     await home.live(async () => {
       await ready();
       life.onEmpty();
-      await life.quit(async () => {});
+      await life.quit();
       await home.pass(500);
       expect(words).to.deep.equal(["close", "reconnecting", "disconnecting", "end"]);
     });
@@ -520,7 +528,7 @@ describe("Lifecycle", () => {
   it("does not close what was begun anew behind a quit", async () => {
     await home.live(async () => {
       await ready();
-      await life.quit(async () => {});
+      await life.quit();
       void life.connect();
       await home.pass(10);
       expect(life.status).to.equal("ready");

@@ -112,7 +112,7 @@ describe("the pool of nodes, on random programs", () => {
             this.made.push(client);
             return client as unknown as NodeClient;
           },
-          onClientOpened: (_node, client) => {
+          onClientOpened: (client) => {
             expect(this.pool.isSealed, "a closed pool opens nothing").to.equal(false);
             this.opened.push(client as unknown as ModelClient);
           },
@@ -121,7 +121,7 @@ describe("the pool of nodes, on random programs", () => {
         },
         waitsForLost,
       );
-      this.pool.unseal();
+      this.pool.isSealed = false;
     }
 
     async run(program: readonly Step[]): Promise<void> {
@@ -129,7 +129,7 @@ describe("the pool of nodes, on random programs", () => {
         await this.step(step);
         this.check();
       }
-      this.pool.unseal();
+      this.pool.isSealed = false;
       this.takeTable(["master", "slave", null, null]);
       for (let i = 0; i < 3; i++) {
         await home.pass(FAREWELL_MS);
@@ -152,7 +152,7 @@ describe("the pool of nodes, on random programs", () => {
       else if (step.do === "wait") await home.pass(step.ms);
       else if (step.do === "ends") this.endAll();
       else if (step.do === "close") pool.clear();
-      else if (step.do === "open") pool.unseal();
+      else if (step.do === "open") pool.isSealed = false;
       else if (step.at !== undefined) this.stepAt(step.do, this.nodeAt(step.at));
     }
 
@@ -173,7 +173,7 @@ describe("the pool of nodes, on random programs", () => {
       } else if (what === "renew" && client !== null && !pool.isSealed) {
         pool.renew(node);
         expect(node.client, "another one").to.not.equal(client);
-      } else if (what === "suspect") pool.suspect(node.key);
+      } else if (what === "suspect") node.suspect();
     }
 
     private takeTable(roles: readonly (NodeRole | null)[]): void {

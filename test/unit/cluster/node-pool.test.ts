@@ -37,7 +37,7 @@ describe("NodePool, when a table changes the role of a master", () => {
       },
       false,
     );
-    pool.unseal();
+    pool.isSealed = false;
     node = new ClusterNode({ host: "h", port: 1 });
     pool.setMembers(new Map([[node, "master"]]));
   });
@@ -88,7 +88,7 @@ describe("NodePool, when another master is looked for", () => {
       },
       false,
     );
-    pool.unseal();
+    pool.isSealed = false;
     const [owner, silent, opening, open] = [1, 2, 3, 4].map(
       (port) => new ClusterNode({ host: "h", port }),
     ) as [ClusterNode, ClusterNode, ClusterNode, ClusterNode];

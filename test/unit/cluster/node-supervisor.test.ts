@@ -14,12 +14,11 @@ describe("NodeSupervisor", () => {
   let client: NodeClient;
   let supervisor: NodeSupervisor;
   let isFirstLoss: boolean;
-  let isSuspected: boolean;
   let isTaken: boolean;
 
   beforeEach(() => {
     told = [];
-    [isFirstLoss, isSuspected, isTaken] = [true, true, false];
+    [isFirstLoss, isTaken] = [true, false];
     node = new ClusterNode({ host: "h", port: 1 });
     client = {} as never;
     const deps = {
@@ -27,7 +26,6 @@ describe("NodeSupervisor", () => {
         regain: () => void told.push("regain"),
         lose: () => isFirstLoss,
         onEnded: (ended: NodeClient) => void told.push(ended === client ? "ended" : "ended another"),
-        suspect: () => isSuspected,
       },
       redirector: {
         takesOver: () => isTaken,
@@ -77,10 +75,12 @@ describe("NodeSupervisor", () => {
     expect([told, node.isDown]).to.deep.equal([[], false]);
   });
 
-  it("asks for the slots once the node is newly suspected, and reports only errors", () => {
+  it("asks for the slots when the node is suspected, and reports only errors", () => {
+    client = { link: { connection: { lastActivityMs: 0 } } } as never;
+    node.client = client;
+    expect(node.isSuspect).to.equal(false);
     supervisor.onNamedError("busy", new Error("silent"));
-    isSuspected = false;
-    supervisor.onNamedError("busy", new Error("silent"));
+    expect(node.isSuspect).to.equal(true);
     supervisor.onNamedError("error", new Error("broken"));
     supervisor.onNamedError("credentialsError", new Error("old"));
     expect(told).to.deep.equal(["refresh null", "h:1: broken"]);

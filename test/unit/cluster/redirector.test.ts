@@ -41,8 +41,8 @@ describe("Redirector", () => {
         retryDelayOnTryAgain: 100,
       },
       {
+        slots: { ownerOf: () => other },
         owners: {
-          ownerOf: () => other,
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
           move() {},
         },

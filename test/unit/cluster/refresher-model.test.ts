@@ -23,6 +23,15 @@ const STAGGER_MS = 200;
 /** The shortest pause, with its jitter. */
 const SHORTEST_MS = 75;
 
+const OPTIONS = { slotsRefreshTimeout: TIMEOUT_MS, prefersShards: false };
+/** Nothing waits for a table. */
+const CALM = {
+  views: { usesTls: false },
+  retries: { hasDelayed: false },
+  subscriptions: { isInHurry: false },
+  owner: { onNodeError: () => {} },
+};
+
 type Step =
   | { readonly do: "refresh" | "stop" | "start" | "change" }
   | { readonly do: "request" | "news"; readonly at: number }
@@ -98,19 +107,13 @@ describe("the refresher, on random programs", () => {
         node.client = this.clientOf(index);
         return node;
       });
-      const pool = { list: () => this.nodes, clientOf: (node: ClusterNode) => node.client };
-      this.refresher = new home.modules.Refresher(
-        { slotsRefreshTimeout: TIMEOUT_MS, prefersShards: false, usesTls: () => false },
-        pool as unknown as NodePool,
-        {
-          apply: (ranges) => this.apply(ranges[0]?.to ?? 0),
-          onNodeError: () => {},
-          openSeeds: () => Promise.reject(new Error("no start node")),
-          hasWaiting: false,
-          isInHurry: false,
-          hasLost: false,
-        },
-      );
+      const clientOf = (node: ClusterNode): NodeClient | null => node.client;
+      this.refresher = new home.modules.Refresher(OPTIONS, {
+        ...CALM,
+        pool: { list: () => this.nodes, clientOf, lost: () => [], hasSuspect: false } as unknown as NodePool,
+        adopt: (ranges) => this.apply(ranges[0]?.to ?? 0),
+        openSeeds: () => Promise.reject(new Error("no start node")),
+      });
     }
 
     async run(program: readonly Step[]): Promise<void> {
@@ -257,18 +260,12 @@ describe("the refresher, on random programs", () => {
       const client = {
         link: { dispatch: () => asked++, disconnect: () => closed++ },
       } as unknown as NodeClient;
-      const refresher = new home.modules.Refresher(
-        { slotsRefreshTimeout: TIMEOUT_MS, prefersShards: false, usesTls: () => false },
-        { list: () => [] } as unknown as NodePool,
-        {
-          apply: () => true,
-          onNodeError: () => {},
-          openSeeds: () => new Promise((resolve) => (found = resolve)),
-          hasWaiting: false,
-          isInHurry: false,
-          hasLost: false,
-        },
-      );
+      const refresher = new home.modules.Refresher(OPTIONS, {
+        ...CALM,
+        pool: { list: () => [] } as unknown as NodePool,
+        adopt: () => true,
+        openSeeds: () => new Promise((resolve) => (found = resolve)),
+      });
       refresher.start();
       const refreshed = refresher.refresh().catch((error: Error & { code?: string }) => error.code);
       await home.pass(1);

@@ -55,14 +55,14 @@ describe("retry queue", () => {
   }
 
   it("lets commands of one slot out together, returned ones before arrivals", () => {
-    giveBack(command("a", 1), WaitReason.ClusterDown, 100);
+    giveBack(command("a", 1), WaitReason.NotServed, 100);
     expect(retries.isHeld(1)).to.equal(true);
     expect(retries.isHeld(2)).to.equal(false);
     retries.lineUp(command("d", 1));
     clock.tick(50);
     // Sent before the slot was held, answered after: older than what lined up.
-    giveBack(command("b", 1), WaitReason.ClusterDown, 100);
-    giveBack(command("c", 2), WaitReason.ClusterDown, 100);
+    giveBack(command("b", 1), WaitReason.NotServed, 100);
+    giveBack(command("c", 2), WaitReason.NotServed, 100);
     expect(retries.size).to.equal(4);
     clock.tick(49);
     expect(left).to.deep.equal([]);
@@ -76,22 +76,22 @@ describe("retry queue", () => {
   });
 
   it("does not spend the long delay of one slot with the short one of another", () => {
-    giveBack(command("often", 1), WaitReason.ClusterDown, 2000);
+    giveBack(command("often", 1), WaitReason.NotServed, 2000);
     for (let slot = 2; slot < 20; slot++) {
-      giveBack(command(`${slot}`, slot), WaitReason.ClusterDown, 100);
+      giveBack(command(`${slot}`, slot), WaitReason.NotServed, 100);
       clock.tick(100);
       expect(left.pop()).to.equal(`${slot}`);
     }
     expect(left).to.deep.equal([]);
     // In the same slot the longest delay decides for all: their order is kept.
-    giveBack(command("first", 1), WaitReason.ClusterDown, 100);
+    giveBack(command("first", 1), WaitReason.NotServed, 100);
     retries.lineUp(command("behind", 1));
     clock.tick(100);
     expect(left).to.deep.equal([]);
     clock.tick(100);
     expect(left).to.deep.equal(["often", "first", "behind"]);
-    giveBack(command("short", 1), WaitReason.Failover, 100);
-    giveBack(command("long", 1), WaitReason.Failover, 400);
+    giveBack(command("short", 1), WaitReason.NotServed, 100);
+    giveBack(command("long", 1), WaitReason.NotServed, 400);
     clock.tick(399);
     expect(left).to.have.length(3);
     clock.tick(1);
@@ -101,7 +101,7 @@ describe("retry queue", () => {
   it("lets commands that hold no slot go one by one", () => {
     giveBack(command("a", 1), WaitReason.TryAgain, 300);
     giveBack(command("b", 1), WaitReason.TryAgain, 100);
-    giveBack(command("without keys", -1), WaitReason.Failover, 200);
+    giveBack(command("without keys", -1), WaitReason.NotServed, 200);
     expect(retries.isHeld(1)).to.equal(false);
     retries.onNewOwners([1, 2, 3]);
     expect(left).to.deep.equal([]);
@@ -114,8 +114,8 @@ describe("retry queue", () => {
   });
 
   it("lets the longest wait decide, whatever the later reason is", () => {
-    giveBack(command("a", 1), WaitReason.Failover, 100);
-    giveBack(command("b", 1), WaitReason.ClusterDown, 10);
+    giveBack(command("a", 1), WaitReason.NotServed, 100);
+    giveBack(command("b", 1), WaitReason.NotServed, 10);
     clock.tick(50);
     expect(left).to.deep.equal([]);
     clock.tick(50);
@@ -123,8 +123,8 @@ describe("retry queue", () => {
   });
 
   it("opens early on news", () => {
-    giveBack(command("a", 1), WaitReason.Failover, 5000);
-    retries.arrive(command("b", 2), { reason: WaitReason.Failover, delayMs: 5000 });
+    giveBack(command("a", 1), WaitReason.NotServed, 5000);
+    retries.putBack([command("b", 2)], { reason: WaitReason.NotServed, delayMs: 5000 });
     giveBack(command("c", 3), WaitReason.Moved, 200);
     retries.onNewOwners([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(left).to.deep.equal(["a", "b"]);
@@ -134,8 +134,8 @@ describe("retry queue", () => {
 
   it("forgets commands that ended while they waited", () => {
     const late = command("a", 1);
-    giveBack(late, WaitReason.Failover, 100);
-    giveBack(command("b", 1), WaitReason.Failover, 100);
+    giveBack(late, WaitReason.NotServed, 100);
+    giveBack(command("b", 1), WaitReason.NotServed, 100);
     late.fulfil(null, TEXT);
     clock.tick(100);
     expect(left).to.deep.equal(["b"]);
@@ -245,7 +245,7 @@ describe("retry queue", () => {
       });
       retries.resume();
       const first = command("first", 1);
-      giveBack(first, WaitReason.ClusterDown, 100);
+      giveBack(first, WaitReason.NotServed, 100);
       for (const name of ["second", "third"]) retries.lineUp(command(name, 1));
       clock.tick(100);
       expect(left.splice(0)).to.deep.equal(["first"]);
@@ -272,14 +272,14 @@ describe("retry queue", () => {
   });
 
   it("keeps what could not be sent before all that waits", () => {
-    giveBack(command("b", 1), WaitReason.Failover, 100);
-    retries.putBack([command("a", 1)], { reason: WaitReason.Failover, delayMs: 50 });
+    giveBack(command("b", 1), WaitReason.NotServed, 100);
+    retries.putBack([command("a", 1)], { reason: WaitReason.NotServed, delayMs: 50 });
     clock.tick(100);
     expect(left).to.deep.equal(["a", "b"]);
   });
 
   it("keeps what comes back while the cluster is closed, in order, and sends all of it when it is open", () => {
-    giveBack(command("b", 1), WaitReason.Failover, 100);
+    giveBack(command("b", 1), WaitReason.NotServed, 100);
     retries.lineUp(command("c", 1));
     retries.pause();
     giveBack(command("other", 2), WaitReason.Moved, 0);
@@ -292,7 +292,7 @@ describe("retry queue", () => {
   });
 
   it("hands everything over at once, oldest first", () => {
-    giveBack(command("a", 1), WaitReason.Failover, 100);
+    giveBack(command("a", 1), WaitReason.NotServed, 100);
     retries.lineUp(command("c", 1));
     giveBack(command("b", 2), WaitReason.TryAgain, 100);
     expect(retries.takeAll().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);

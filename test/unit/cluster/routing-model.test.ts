@@ -94,22 +94,21 @@ class ModelCluster {
       },
       true,
     );
-    this.pool.unseal();
+    this.pool.isSealed = false;
     this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, { natMap: null, onMoved: null });
     const nothing = { dispatch: (): void => {}, dispatchBatch: (): void => {} };
-    this.router = new ClusterRouter({
+    this.router = new ClusterRouter(50, {
       slots: this.slots,
       pool: this.pool,
       retries: this.retries,
-      gatekeeper: { admit: () => {} },
+      lifecycle: { admit: () => {} },
       reads: null,
-      subscriber: nothing,
+      subscriptions: nothing,
       fanOut: null,
       announce: () => null,
-      retryDelayMs: 50,
-      onUncovered: () => {},
-      onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands),
+      refresher: { request: () => {} },
+      redirector: { onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands) },
     });
     this.redirector = new Redirector(
       {
@@ -120,6 +119,7 @@ class ModelCluster {
         retryDelayOnTryAgain: 50,
       },
       {
+        slots: this.slots,
         owners: this.owners,
         pool: this.pool,
         retries: this.retries,

@@ -42,7 +42,7 @@ describe("SlotOwners", () => {
       },
       true,
     );
-    pool.unseal();
+    pool.isSealed = false;
     const retries = {
       hold: (slot: number, { link }: NodeClient) => {
         held.push(`${slot} for ${(link as unknown as { port: number }).port}, owned by ${ownerOf(slot)}`);
@@ -58,7 +58,7 @@ describe("SlotOwners", () => {
   }
 
   function ownerOf(slot: number): number | null {
-    return owners.ownerOf(slot)?.address.port ?? null;
+    return slots.ownerOf(slot)?.address.port ?? null;
   }
 
   function nodeAt(port: number): ClusterNode {
@@ -90,7 +90,7 @@ describe("SlotOwners", () => {
   });
 
   it("knows no owner at first, and takes a table over with the roles of all nodes", () => {
-    expect(owners.ownerOf(0)).to.equal(null);
+    expect(slots.ownerOf(0)).to.equal(null);
     const { isChanged, moved: told } = owners.adopt([range(0, 9, 1, 2, 3), range(10, 10, 4)]);
     expect([isChanged, told, moved]).to.deep.equal([true, [...Array(11).keys()], [...Array(11).keys()]]);
     expect([ownerOf(0), ownerOf(9), ownerOf(10), ownerOf(11)]).to.deep.equal([1, 1, 4, null]);
@@ -152,6 +152,15 @@ describe("SlotOwners", () => {
     expect([held.length, moved, ownerOf(100)]).to.deep.equal([1, [3, 100], 2]);
   });
 
+  it("learns the owner that a node has named, unless there are too many nodes", () => {
+    owners.adopt([range(0, 3, 1)]);
+    owners.learn(3, at(2));
+    expect([held, ownerOf(3)]).to.deep.equal([["3 for 1, owned by 1"], 2]);
+    for (let port = 3; pool.at(at(port)) !== null; port++) {}
+    owners.learn(2, at(60_000));
+    expect(ownerOf(2)).to.equal(1);
+  });
+
   it("holds nothing for a node without a connection", () => {
     owners.adopt([range(0, 1, 1), range(2, 2, 2)]);
     nodeAt(1).client = null;
@@ -177,7 +186,7 @@ describe("SlotOwners", () => {
     make({ "inside:1": { host: "outside", port: 11 } });
     const seed = pool.at({ host: "outside", port: 11, serverName: "seed.example" }) as ClusterNode;
     owners.adopt([{ from: 0, to: 0, master: { host: "inside", port: 1, zone: "eu" }, replicas: [] }]);
-    expect(owners.ownerOf(0)).to.equal(seed);
+    expect(slots.ownerOf(0)).to.equal(seed);
     expect(seed.address).to.deep.equal({ host: "outside", port: 11, serverName: "seed.example", zone: "eu" });
     owners.adopt([
       { from: 0, to: 0, master: { host: "inside", port: 1, serverName: "told.example" }, replicas: [] },

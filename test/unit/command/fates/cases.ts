@@ -498,7 +498,7 @@ function redirectorOf(retryDelayOnFailover: number, maxRedirections: number, bac
     retryDelayOnTryAgain: 100,
   };
   const deps = {
-    owners: { ownerOf: () => null },
+    slots: { ownerOf: () => null },
     pool: { isSealed: false, list: () => [] },
     retries: { giveBack: (all: readonly Returned[]) => void back.push(...all), onNewOwners: () => {} },
     refresher: { request() {}, isDenied: false },
