@@ -1,4 +1,4 @@
-/** The figures of docs/pipelining.md, docs/pipelining-or-scripting.md, docs/fewer-commands.md and docs/caching.md, from stored results. */
+/** The figures of pages that are written by hand, from stored results. */
 
 import fs from "node:fs";
 import path from "node:path";
@@ -7,7 +7,9 @@ import type { Results } from "../support/results-store";
 import { type Column, CPU, OPS } from "../support/scenario";
 import { cachedFigures } from "./cached-figures";
 import { fewerFigures } from "./fewer-figures";
+import { flushFigures } from "./flush-figures";
 import { formatFigure, markdownTable, pickOf } from "./format";
+import { locksFigures } from "./locks-figures";
 import { withFigures } from "./marked-place";
 import { figureOf } from "./tables";
 
@@ -31,6 +33,8 @@ export const PIPELINE_PAGES: readonly FilledPage[] = [
   { file: path.join(projectRoot, "docs", "pipelining-or-scripting.md"), figures: methodFigures },
   { file: path.join(projectRoot, "docs", "fewer-commands.md"), figures: fewerFigures },
   { file: path.join(projectRoot, "docs", "caching.md"), figures: cachedFigures },
+  { file: path.join(projectRoot, "docs", "locks.md"), figures: locksFigures },
+  { file: path.join(projectRoot, "docs", "decisions", "0014-flush-policy.md"), figures: flushFigures },
 ];
 
 /** Null while results are missing. */

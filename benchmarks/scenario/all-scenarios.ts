@@ -27,6 +27,7 @@ import {
   pings,
   sameTurn,
 } from "./load-rows";
+import { locks } from "./locks";
 import { longBatch } from "./long-batch";
 import { manyNodes } from "./many-nodes";
 import { micro } from "./micro";
@@ -80,6 +81,7 @@ export const scenarios: readonly Scenario[] = [
   consumers,
   idleClients,
   connections,
+  locks,
   fewerCommands,
   growth,
 ] as readonly Scenario[];
