@@ -30,7 +30,7 @@ export const allocations: Scenario<AllocationRow> = {
   rounds: 1,
   title: "Bytes allocated per command",
   about:
-    "Growth of the V8 heap over 20,000 commands of 16 B with the garbage collector kept from running: a count that does not depend on the clock. Native memory is not in it, which flatters glide.",
+    "Growth of the V8 heap over 20,000 commands of 16 B, without garbage collection. The count does not depend on the clock. It excludes native memory, which favors glide.",
   nodeFlags: ["--min-semi-space-size=256", "--max-semi-space-size=256"],
   columns: [{ figure: "allocatedBytes", title: "bytes/command", digits: 0, pick: "median" }],
   rows: [

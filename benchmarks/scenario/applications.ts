@@ -52,7 +52,7 @@ export const applications: Scenario<ApplicationRow> = {
   rounds: 2,
   title: "What services run",
   about:
-    "The packages themselves, each client in its place. HTTP: autocannon on the server's CPU, CPU is that of the service for a request; the floor is the same service answering from its own memory. BullMQ: jobs a second; with node-redis through the adapter that it brings. The others: calls a second, 50 callers each.",
+    "Published packages, each with every client. HTTP: autocannon runs on the server's CPU, and the CPU figure is that of the service for each request. The floor is the same service, which answers from its own memory. BullMQ: jobs a second, with its own adapter for node-redis. The others: calls a second from 50 callers.",
   columns: ABOVE_FLOOR,
   rows: [
     http(100),

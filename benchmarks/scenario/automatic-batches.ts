@@ -56,7 +56,7 @@ export const automaticBatches: Scenario<RoundTripRow> = {
   rounds: 3,
   title: "Automatic pipelining",
   about:
-    "The option off, `true` (one unanswered batch) and `adaptive`. Callers issue their next command when a reply has come; arrivals come at their own pace. A proxy adds the round trip.",
+    "The option off, `true` (one unanswered batch) and `adaptive`. Callers issue the next command after each reply. Arrivals come at a fixed rate. A proxy adds the round trip.",
   columns: [OPS, CPU, P50, P99],
   rows: LOADS.flatMap((load) =>
     DELAYS_MS.flatMap((delayMs) =>

@@ -34,7 +34,7 @@ export const batchMemory: Scenario<BatchMemoryRow> = {
   id: "batch-memory",
   title: "One batch or many",
   about:
-    "1,000,000 SET and GET of 16 B by turns as one unbounded batch as batches of 10,000, each awaited, and by `bulk()`, which makes its commands as it goes and keeps two batches of 10,000 under way. The server's memory is what it held at most beyond its resting state, looked at every 25 ms: replies that a busy client has not read yet.",
+    "1,000,000 alternating SETs and GETs of 16 B: as one batch, as awaited batches of 10,000, and by `bulk()`, which keeps two batches of 10,000 in flight. Server memory is the largest increase over the idle state, sampled every 25 ms: replies that a busy client has not read yet.",
   watchesServerMemory: true,
   columns: [OPS, CPU, RSS, { figure: "serverPeakMiB", title: "server peak MiB", digits: 1, pick: "median" }],
   rows: [

@@ -10,7 +10,7 @@ export const cachedHttp: Scenario<Row> = {
   rounds: 2,
   title: "A service with a cache",
   about:
-    "Fastify, four GETs a request, of ten of which nine are in the client's cache and one is of a key that nobody has asked for before: 0.4 of them a request go to the server. node-redis has its `clientSideCache`; ioredis has none and asks for all four. Autocannon with 100 connections on the server's CPU; the floor is the same service answering from its own memory.",
+    "Fastify with four GETs for each request. Of ten GETs, nine are in the client's cache and one reads a new key, so 0.4 GETs of each request reach the server. node-redis uses its `clientSideCache`. ioredis has no cache and sends all four. Autocannon has 100 connections on the server's CPU. The floor is the same service, which answers from its own memory.",
   columns: ABOVE_FLOOR,
   rows: [
     {

@@ -28,7 +28,7 @@ export const cached: Scenario<CachedRow> = {
   rounds: 3,
   title: "Hits of the client's cache",
   about:
-    "1,000 keys that are all in the cache, asked for by keys made afresh and by keys that the program has: each hit awaited, 1,000 hits of one turn in a `Promise.all`, and `peek`, which does not wait. node-redis has its `clientSideCache`. raw is no client here but the floor: an `async` function that looks into a `Map` of the answers, and for `peek` the `Map` alone. Without the cache the same turn goes to the server.",
+    "1,000 keys, all in the cache. The key strings are new for each call, or kept by the program. Rows: each hit awaited, 1,000 hits of one turn in a `Promise.all`, and the synchronous `peek`. node-redis uses its `clientSideCache`. raw is the floor: an `async` function that reads a `Map`, and for `peek` the `Map` alone. Without the cache, the same turn reaches the server.",
   columns: [OPS, { figure: "cpuMicros", title: "CPU µs/command", digits: 3, pick: "least" }],
   rows: [
     { id: "cached-awaited", title: "hit, awaited", sides: WITH_CACHE, way: "awaited", isOn: true },

@@ -18,9 +18,11 @@ export const callThenCompute: Scenario = {
   rounds: 1,
   title: "A call, then computing",
   about:
-    "A GET is issued, the caller's code computes for 5 ms, and then awaits the reply; the line is 5 ms long. Where the command leaves at once, both happen at the same time.",
+    "The caller issues a GET, computes for 5 ms, and then awaits the reply. The round trip is 5 ms. If the client writes the command immediately, both happen at the same time.",
   columns: [OPS, P50],
-  rows: [{ id: "compute-after-call", title: "GET, 5 ms of computing, reply; 5 ms line", sides: SIDES }],
+  rows: [
+    { id: "compute-after-call", title: "GET, 5 ms of computing, reply; round trip of 5 ms", sides: SIDES },
+  ],
   measure: measureComputing,
 };
 

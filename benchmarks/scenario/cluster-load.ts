@@ -20,7 +20,7 @@ export const clusterReads: Scenario<LoadRow> = {
   id: "cluster-reads",
   title: "Cluster of three masters",
   about:
-    "1,000 random `ttl`, `exists`, `get` over all slots in one turn; 200 callers; pipelines whose keys live on all nodes. All three masters share the server's CPU.",
+    "1,000 random `ttl`, `exists` and `get` over all slots in one turn, 200 callers, and pipelines with keys of all nodes. All three masters share the server's CPU.",
   columns: LOAD_COLUMNS,
   rows: [
     row({

@@ -40,7 +40,7 @@ export const consumers: Scenario<ConsumerRow> = {
   rounds: 3,
   title: "Consumers of a stream",
   about:
-    "A consumer of a stream group that has nothing to do but count. The backlog: 20,000 messages in reads of 50, with all commands of the consumer. The takeover: consumers die with 5 messages each, and the figure is the time beyond `claimIdleMs` (200 ms) until another one has a message. ioredis runs a loop written by hand: XREADGROUP BLOCK on a connection of its own, one XACK for each batch, XAUTOCLAIM every 200 ms.",
+    "A consumer of a stream group that only counts messages. Backlog: 20,000 messages in reads of 50, with all commands of the consumer. Takeover: consumers die with 5 messages each, and the figure is the time beyond `claimIdleMs` (200 ms) until another consumer receives a message. ioredis runs a hand-written loop: XREADGROUP BLOCK on a connection of its own, one XACK for each batch, and XAUTOCLAIM every 200 ms.",
   columns: [
     { figure: "opsPerSecond", title: "messages/s", digits: 0, pick: "median" },
     { figure: "cpuMicros", title: "CPU µs/message", digits: 2, pick: "least" },

@@ -29,7 +29,7 @@ export const failingTogether: Scenario<FailingRow> = {
   id: "failing-together",
   title: "Commands that fail together",
   about:
-    "A client is closed while 100,000 GETs wait for their replies: CPU time until all of them have failed, which holds the event loop. ioredis rejects all of them with one error object; here each has its own, with its command.",
+    "A client is closed while 100,000 GETs wait for their replies. The figure is the CPU time until all of them have failed, which blocks the event loop. ioredis rejects all of them with one error object. sluice creates an error with the command for each call.",
   isOffline: true,
   columns: [{ figure: "failMs", title: "CPU ms", digits: 0, pick: "least" }],
   rows: [

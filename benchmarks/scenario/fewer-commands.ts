@@ -66,7 +66,7 @@ export const fewerCommands: Scenario<FewerRow> = {
   rounds: 3,
   title: "Merged and coalesced",
   about:
-    "A thousand reads of 16 bytes, in one turn with automatic pipelining and in one explicit pipeline: as they are, merged (`GET` to `MGET`, `HGET` of one hash to `HMGET`) and coalesced (all of one key).",
+    "1,000 reads of 16 bytes, in one turn with automatic pipelining and in one explicit pipeline: unchanged, merged (`GET` to `MGET`, `HGET` of one hash to `HMGET`) and coalesced (all of the same key).",
   columns: [OPS, CPU, { figure: "serverCpuMicros", title: "server CPU µs/cmd", digits: 3, pick: "least" }],
   rows: [
     ...rowsOf("turn", "get", "1,000 GET in one turn"),

@@ -39,7 +39,7 @@ export const idleClients: Scenario<IdleRow> = {
   rounds: 1,
   title: "Clients that do nothing",
   about:
-    "Clients of one process connect, answer one command each and are left alone, after 3 s for 6 s of measurement: CPU time of connecting one, memory it holds (heap; heap and external, after the collector ran; growth of the resident set), and CPU time a second of all of them together.",
+    "Clients of one process connect, run one command each, and are then idle. The measurement begins 3 s later and takes 6 s. Figures: CPU time to connect one client, its memory after garbage collection (heap, heap and external, growth of the resident set), and CPU time a second of all clients together.",
   nodeFlags: ["--expose-gc"],
   columns: [
     { figure: "connectMicros", title: "connect, CPU µs each", digits: 0, pick: "least" },

@@ -12,7 +12,7 @@ export const lines: Scenario<LoadRow> = {
   rounds: 1,
   title: "TLS and unix sockets",
   about:
-    "The same server by TLS and by a unix socket: one caller, 50 callers, pipelines of 1,000; SET and GET by turns. With TLS every write is at least one record, so few large writes pay twice.",
+    "The same server over TLS and over a Unix socket: one caller, 50 callers, and pipelines of 1,000, with alternating SETs and GETs. With TLS, every write is at least one record, so few large writes gain twice.",
   columns: LOAD_COLUMNS,
   rows: (["tls", "unix"] as const).flatMap((line): LoadRow[] => {
     const common = { sides: SIDES, line, operations: "mixed16" } as const;

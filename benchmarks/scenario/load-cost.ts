@@ -22,7 +22,7 @@ export const loadCost: Scenario = {
   rounds: 1,
   title: "Load time and size",
   about:
-    "Median time of `require` in seven fresh processes; size of the package's own code (`.js`, `.mjs`, `.cjs`, `.node`; no declarations, no source maps), and together with its dependencies.",
+    "Median time of `require` in seven new processes, and the size of the code (`.js`, `.mjs`, `.cjs`, `.node`, without declarations and source maps), of the package alone and with its dependencies.",
   isOffline: true,
   columns: [
     { figure: "loadMs", title: "load ms", digits: 1, pick: "median" },

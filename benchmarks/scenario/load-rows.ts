@@ -20,7 +20,7 @@ export const oneAtATime: Scenario<LoadRow> = {
   id: "one-at-a-time",
   title: "One at a time",
   about:
-    "One caller awaits each reply before its next command. The kernel and the wake-up of two processes take nearly all of it; a client can only avoid making it worse.",
+    "One caller awaits each reply before the next command. The kernel and the wake-up of two processes take nearly all of the time.",
   columns: LOAD_COLUMNS,
   rows: [
     row({ id: "sequential-get", title: "GET, awaited", kind: "callers", width: 1, operations: "get16" }),
@@ -32,7 +32,8 @@ export const oneAtATime: Scenario<LoadRow> = {
 export const inFlight: Scenario<LoadRow> = {
   id: "in-flight",
   title: "Many in flight, default options",
-  about: "So many loops, each awaiting its reply before its next command; SET and GET by turns.",
+  about:
+    "Parallel loops, each of which awaits its reply before the next command, with alternating SETs and GETs.",
   columns: LOAD_COLUMNS,
   rows: [
     row({
@@ -71,7 +72,7 @@ export const sameTurn: Scenario<LoadRow> = {
   id: "same-turn",
   title: "1,000 random reads in one turn",
   about:
-    "`Promise.all` over 1,000 random `ttl`, `exists` and `get`, again and again: with default options, and with automatic pipelining where the client has that switch. Latency is that of the whole thousand.",
+    "Repeated `Promise.all` of 1,000 random `ttl`, `exists` and `get`: with default options, and with automatic pipelining if the client has the option. Latency is that of all 1,000.",
   columns: LOAD_COLUMNS,
   rows: [
     row({
@@ -97,7 +98,7 @@ export const callersAndHandlers: Scenario<LoadRow> = {
   id: "callers-and-handlers",
   title: "200 callers, 200 handlers",
   about:
-    "Callers go on in the turn in which their reply arrived. Handlers issue each command from an event-loop callback of their own, as the request handlers of a web server do.",
+    "Callers continue in the turn in which their reply arrived. Handlers issue each command from an event-loop callback of their own, like request handlers of a web server.",
   columns: LOAD_COLUMNS,
   rows: [
     row({
@@ -142,7 +143,7 @@ export const explicitPipelines: Scenario<LoadRow> = {
   id: "explicit-pipelines",
   title: "Explicit pipelines by size",
   about:
-    "One batch after the other, each built by chained calls and awaited; SET and GET by turns. node-redis: `multi().execAsPipeline()`; glide: `Batch`, not atomic. Latency is that of the whole batch.",
+    "One batch after the other, each built by chained calls and awaited, with alternating SETs and GETs. node-redis: `multi().execAsPipeline()`. glide: `Batch`, not atomic. Latency is that of the whole batch.",
   columns: LOAD_COLUMNS,
   plots: [
     {
@@ -180,7 +181,8 @@ export const explicitPipelines: Scenario<LoadRow> = {
 export const largeValues: Scenario<LoadRow> = {
   id: "large-values",
   title: "Large values",
-  about: "GET of 1 MiB one at a time; SET of 64 KiB from 16 callers and of 1 MiB from 4. Text is ASCII.",
+  about:
+    "GET of 1 MiB one at a time, SET of 64 KiB from 16 callers, and SET of 1 MiB from 4. The text is ASCII.",
   columns: LOAD_COLUMNS,
   rows: [
     row({ id: "get-mib-string", title: "GET 1 MiB string", kind: "callers", width: 1, operations: "getMiB" }),
@@ -214,7 +216,7 @@ export const aggregates: Scenario<LoadRow> = {
   id: "aggregates",
   title: "Replies of many elements",
   about:
-    "One at a time: a list of 10,000 elements, a hash of 1,000 fields as an object, 1,000 values by MGET.",
+    "One at a time: a list of 10,000 elements, a hash of 1,000 fields as an object, and 1,000 values by MGET.",
   columns: LOAD_COLUMNS,
   rows: [
     row({ id: "lrange-10k", title: "LRANGE 10,000", kind: "callers", width: 1, operations: "lrange10k" }),
@@ -229,8 +231,7 @@ const PINGS = 10_000;
 export const pings: Scenario<LoadRow> = {
   id: "pings",
   title: "10,000 PINGs",
-  about:
-    "The classic comparison: each PING awaited before the next, all of them issued in one turn, and all of them in one pipeline.",
+  about: "10,000 PINGs: each awaited before the next, all issued in one turn, and all in one pipeline.",
   rounds: 2,
   columns: [{ figure: "secondsPerTenThousand", title: "seconds", digits: 4, pick: "median" }, OPS, CPU],
   rows: [
@@ -273,7 +274,7 @@ export const growth: Scenario<LoadRow> = {
   id: "growth",
   title: "Growth curves",
   about:
-    "What happens to the cost of a command as values grow from 1 B to 16 MiB (16 callers, 2 with 16 MiB; SET and GET by turns) and as callers grow from 1 to 10,000 (16 B, automatic pipelining where there is such a switch). Batches from 1 to 1,000,000 are in the section on explicit pipelines.",
+    "The cost of a command for values from 1 B to 16 MiB (16 callers, 2 with 16 MiB, alternating SETs and GETs), and for 1 to 10,000 callers (16 B, automatic pipelining if the client has it). The section on explicit pipelines has batches from 1 to 1,000,000.",
   rounds: 1,
   columns: GROWTH_COLUMNS,
   plots: [

@@ -22,7 +22,7 @@ export const longBatch: Scenario<LongBatchRow> = {
   id: "long-batch",
   title: "Event-loop delay while a batch of 1,000,000 runs",
   about:
-    "From `exec()` to the result: how late a timer due every millisecond fires (99th percentile and worst), and the pauses of the garbage collector. Building the batch is the caller's loop and not counted.",
+    "From `exec()` to the result: the delay of a timer that is due every millisecond (99th percentile and maximum), and the pauses of the garbage collector. The time in which the caller builds the batch does not count.",
   columns: [
     { figure: "totalSeconds", title: "seconds", digits: 2, pick: "median" },
     { figure: "delayP99Ms", title: "delay p99 ms", digits: 1, pick: "median" },

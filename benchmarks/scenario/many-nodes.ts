@@ -32,7 +32,7 @@ export const manyNodes: Scenario<ManyNodesRow> = {
   rounds: 1,
   title: "A large cluster, simulated",
   about:
-    "One process that answers like 1, 10, 100 or 300 nodes; 1,000 random reads in one turn reach nearly all of them. Throughput is bounded by that process; CPU per command, memory per node (heap and external, after the collector ran) and the time of one slot refresh are the client's.",
+    "One process serves as 1, 10, 100 or 300 nodes, and 1,000 random reads in one turn reach nearly all of them. That process limits the throughput. CPU per command, memory per node (heap and external, after garbage collection) and the time of a slot refresh are those of the client.",
   isOffline: true,
   columns: [
     { figure: "connectMs", title: "ready after ms", digits: 0, pick: "median" },

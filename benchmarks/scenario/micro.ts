@@ -23,7 +23,7 @@ export const micro: Scenario<MicroRow> = {
   id: "micro",
   title: "The parts alone",
   about:
-    "Micro-benchmarks of encoder, parser, command queue, flush, promises and pipelines, with empty doubles for their neighbours. Time and bytes of heap for one operation; the least of 25 short rounds. Every file of `benchmarks/micro` has more lines than are shown here.",
+    "Micro-benchmarks of encoder, parser, command queue, flush, promises and pipelines, without their neighbors. Time and heap bytes of one operation, the lowest of 25 short rounds. The files in `benchmarks/micro` have more lines.",
   isOffline: true,
   rounds: 1,
   columns: [

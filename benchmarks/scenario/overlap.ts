@@ -55,7 +55,7 @@ export const overlap: Scenario<OverlapRow> = {
   id: "overlap",
   rounds: ROUNDS,
   title: "Client and server at work together",
-  about: `Callers await a GET, work for a while and ask again; the server spends some time on every command. A client that makes both sides take turns loses up to half of what they could do. The server is a scripted one, so that its time is known; it runs on a core of its own, which it shares with the line: it holds its replies back. Each cell is measured for ${MEASURE_MS} ms. "sluice, one write a turn" is \`flushPolicy: "turn"\`.`,
+  about: `Callers await a GET, work for some time, and ask again. The server spends some time on every command. If client and server only work in turns, up to half of the throughput is lost. The server is scripted, so its time is known. It has a core of its own, and delays its replies to simulate the round trip. Each cell is measured for ${MEASURE_MS} ms. "sluice, one write a turn" is \`flushPolicy: "turn"\`.`,
   columns: CALLERS.map(
     (callers): Column => ({
       figure: cellFigure("opsPerSecond", callers),

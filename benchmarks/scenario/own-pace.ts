@@ -21,7 +21,7 @@ export const ownPace: Scenario<PaceRow> = {
   rounds: 3,
   title: "Commands at their own pace",
   about:
-    "A process on the server's CPU sends a byte every 100 µs or every millisecond, and each byte is a GET, as requests come in from outside. The line is 1 ms long. CPU is that of the whole process for a command, with reading the byte (the same for all).",
+    "A process on the server's CPU sends a byte every 100 µs or every millisecond, and each byte causes a GET, like an incoming request. The round trip is 1 ms. CPU is that of the whole process for a command, including the read of the byte.",
   columns: [OPS, CPU, P50, P99],
   rows: [1000, 10_000].map((perSecond) => ({
     id: `pace-${perSecond}`,

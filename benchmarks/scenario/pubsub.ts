@@ -66,7 +66,7 @@ export const pubsub: Scenario<MessagesRow> = {
   rounds: 2,
   title: "Messages of channels",
   about:
-    "A subscriber hears what a process on the server's CPU publishes as fast as the server takes it; CPU is that of the subscriber for a message. ioredis and iovalkey know RESP2 only, glide RESP3 only. The last row is a caller that awaits GETs on a second connection of a process that hears 20,000 messages a second: its latency.",
+    "A process on the server's CPU publishes as fast as the server allows. CPU is that of the subscriber for each message. ioredis and iovalkey support only RESP2, glide only RESP3. The last row is the latency of a caller that awaits GETs on a second connection, in a process that receives 20,000 messages a second.",
   columns: [
     { figure: "opsPerSecond", title: "messages/s", digits: 0, pick: "median" },
     { figure: "cpuMicros", title: "CPU µs/message", digits: 2, pick: "least" },

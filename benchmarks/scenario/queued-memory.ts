@@ -21,7 +21,7 @@ export const queuedMemory: Scenario = {
   rounds: 1,
   title: "Memory held per pipeline command",
   about:
-    "A pipeline of 100,000 SET and GET of 16 B: bytes held per command before `exec`, and with the results in hand while the pipeline is still referenced. Argument values are not counted, argument arrays are.",
+    "A pipeline of 100,000 SETs and GETs of 16 B: bytes per command before `exec`, and with the results while the pipeline is still referenced. Argument arrays count, argument values do not.",
   columns: [
     { figure: "queuedBytes", title: "queued, bytes/command", digits: 0, pick: "median" },
     { figure: "answeredBytes", title: "with results, bytes/command", digits: 0, pick: "median" },

@@ -42,7 +42,7 @@ export const readComputeWrite: Scenario<ComputeRow> = {
   rounds: 1,
   title: "Pipelining or scripting",
   about:
-    "Read a number, compute a new one, write it back, for 100 keys. A pipeline cannot use a reply inside itself, so it needs two round trips for any number of keys and is not atomic; a script needs one and is.",
+    "Read a number, compute a new one, and write it, for 100 keys. A pipeline cannot use its own replies, so it needs two round trips for any number of keys, and it is not atomic. A script needs one round trip and is atomic.",
   columns: [
     { figure: "updatesPerSecond", title: "updates/s", digits: 0, pick: "median" },
     { figure: "cpuMicros", title: "CPU µs/update", digits: 2, pick: "least" },

@@ -120,7 +120,7 @@ export const roundTrips: Scenario<RoundTripRow> = {
   rounds: 1,
   title: "Longer round trips",
   about:
-    "A proxy process holds every byte back by half of the added round trip in each direction. Callers issue their next command when a reply has come, arrivals come at their own pace of 5,000 a second in bursts of a few: it is they who wait for a batch in flight. Latency is that of one command, for pipelines of the whole batch. With 250 ms one caller that awaits each reply gets four replies a second whatever the client.",
+    "A proxy process delays every byte by half of the added round trip in each direction. Callers issue the next command after each reply. Arrivals come at a fixed rate of 5,000 a second in small bursts, and wait for a batch in flight. Latency is that of one command, and for pipelines of the whole batch. With 250 ms, a caller that awaits each reply receives four replies a second with any client.",
   columns: [OPS, P50, P99, CPU],
   plots: [
     {

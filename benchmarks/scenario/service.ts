@@ -82,7 +82,7 @@ export const service: Scenario<ServiceRow> = {
   rounds: 3,
   title: "Loads of a service",
   about:
-    "Callers issue their next command when a reply has come; runs issue all at once; arrivals come at their own pace. Each load has a core for the client and one for the server, then another program on the client's core, then one core for client and server.",
+    "Callers issue the next command after each reply. Runs issue all commands at once. Arrivals come at a fixed rate. Each load runs with one core for the client and one for the server, then with another program on the client's core, then with one core for client and server.",
   columns: [OPS, CPU, P50, P99],
   rows: CORES.flatMap(({ cores, title }) =>
     LOADS.map((load) => ({

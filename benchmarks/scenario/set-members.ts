@@ -22,7 +22,7 @@ export const setMembers: Scenario<SetMembersRow> = {
   rounds: 1,
   title: "One member a command, or all in one",
   about:
-    "10,000 members into a set that has them already: a pipeline of 10,000 `SADD key member`, and one `SADD key member ...`. A command that takes many arguments still beats many commands.",
+    "10,000 members that the set already has: a pipeline of 10,000 `SADD key member`, and one `SADD key member ...`. One command with many arguments is still faster than many commands.",
   columns: [
     { figure: "membersPerSecond", title: "members/s", digits: 0, pick: "median" },
     { figure: "cpuMicros", title: "CPU µs/member", digits: 3, pick: "least" },

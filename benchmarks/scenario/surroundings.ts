@@ -20,7 +20,7 @@ export const surroundings: Scenario<LoadRow> = {
   rounds: 3,
   title: "Asynchronous contexts, a wrapped sendCommand",
   about:
-    "`AsyncLocalStorage` as tracers and loggers use it: each of 200 callers runs in a context of its own. `sendCommand` of the class replaced by a function that calls it and looks at the promise, as tracers do that know no diagnostics channels; node-redis has no such method.",
+    "`AsyncLocalStorage` as tracers and loggers use it: each of 200 callers runs in its own context. Then a function that calls `sendCommand` and observes its promise replaces `sendCommand` of the class, as in tracers without diagnostics channels. node-redis has no such method.",
   columns: LOAD_COLUMNS,
   rows: [
     { id: "storage-off", title: "200 callers, no context", sides: STORAGE_SIDES, ...CALLERS, ...WARM },

@@ -59,7 +59,7 @@ export const traced: Scenario<TracedRow> = {
   rounds: 3,
   title: "Traced",
   about:
-    'Each pipeline, each `Promise.all` of 100 and each of 50 callers\' commands is a request with a span of its own. sluice has `instrument({ spans: "batch", metrics: true })` of `sluice/otel`, ioredis has `@opentelemetry/instrumentation-ioredis`, which makes a span for each command. *Traced by hand*: no instrumentation, the program makes one span and one record of the duration for each request, with the attributes of the conventions, as the instrumentation does.',
+    'Each pipeline, each `Promise.all` of 100 and each of 50 callers\' commands is a request with its own span. sluice uses `instrument({ spans: "batch", metrics: true })` of `sluice/otel`. ioredis uses `@opentelemetry/instrumentation-ioredis`, which creates a span for each command. *Traced by hand*: without instrumentation, the program creates one span and one record of the duration for each request, with the same attributes.',
   columns: [OPS, CPU, P50, P99],
   rows: SHAPES.flatMap(({ shape, width, title: shapeTitle }) =>
     MODES.map(({ mode, title, sides }) => ({
