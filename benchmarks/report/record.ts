@@ -67,24 +67,24 @@ export function machineSection({ scenarios: measured }: Results): string {
   return [
     "## Test environment",
     "",
-    ...machineLines(all),
+    ...machineLines(measured),
     `- ${servers}`,
     `- ${packages.join(", ")}`,
     `- Measured on ${days}`,
   ].join("\n");
 }
 
-/** One line for each machine; where there are several, each but the most used one names what was measured on it. */
-function machineLines(all: readonly ScenarioResult[]): string[] {
-  const titles = new Map<string, string[]>();
-  for (const { machine, title } of all) {
+/** One line for each machine. With several, each but the most used one has the scenarios that were measured on it. */
+function machineLines(measured: Results["scenarios"]): string[] {
+  const ids = new Map<string, string[]>();
+  for (const [id, { machine }] of Object.entries(measured)) {
     const text = machineText(machine);
-    titles.set(text, [...(titles.get(text) ?? []), title]);
+    ids.set(text, [...(ids.get(text) ?? []), `\`${id}\``]);
   }
-  const [most, ...others] = [...titles].sort(([, one], [, other]) => other.length - one.length);
+  const [most, ...others] = [...ids].sort(([, one], [, other]) => other.length - one.length);
   return [
     ...(most === undefined ? [] : [`- ${most[0]}`]),
-    ...others.map(([text, measured]) => `- ${text}: ${measured.join("; ")}`),
+    ...others.map(([text, these]) => `- ${text}: ${these.join(", ")}`),
   ];
 }
 
