@@ -14,6 +14,7 @@ import { guardProcess, releaseProcess } from "../../scripts/servers/orphan-guard
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { FaultProxy } from "../support/fault-proxy";
 import { startServer } from "../support/shared-servers";
+import { CpuQuota } from "./cpu-quota";
 
 const PROGRAM = join(__dirname, "..", "support", "frozen-program.js");
 const JUMPING_CLOCK = join(__dirname, "..", "support", "jumping-clock.js");
@@ -21,6 +22,7 @@ const JUMPING_CLOCK = join(__dirname, "..", "support", "jumping-clock.js");
 const DOUBTED_AFTER_MS = 10_000;
 const QUICK = { watchdog: { idleMs: 100, probeTimeoutMs: 2000 } };
 const QUICK_DOUBT_MS = 300;
+const THROTTLED = { watchdog: { idleMs: 100, probeTimeoutMs: 1000 }, commandTimeout: 5000 };
 /** The promise is 500 ms; the rest is for a machine that is busy with other tests. */
 const LONGEST_MS = 2000;
 
@@ -35,6 +37,7 @@ describe("frozen processes", function () {
   let proxy: FaultProxy;
   let child: ChildProcess;
   let lines: Interface;
+  let quota: CpuQuota | null = null;
 
   before(async () => {
     server = await startServer(ServerKind.Redis);
@@ -49,6 +52,8 @@ describe("frozen processes", function () {
     lines.close();
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     releaseProcess(child.pid as number);
+    quota?.remove();
+    quota = null;
     await proxy.stop();
   });
 
@@ -135,9 +140,18 @@ describe("frozen processes", function () {
     expect(await callsOf("ping")).to.equal(pings);
   });
 
-  it("a process that gets 20 of every 100 ms takes its slowness for nothing", async () => {
-    await start({ watchdog: { idleMs: 100, probeTimeoutMs: 1000 }, commandTimeout: 5_000 });
+  async function expectOneConnection(): Promise<void> {
     const connections = await callsOf("hello");
+    for (let round = 1; round <= 10; round++) {
+      const { replies } = await ask("incr incr");
+      expect(replies).to.deep.equal([2 * round, 2 * round + 1]);
+      if (round % 3 === 0) await sleep(QUICK_DOUBT_MS);
+    }
+    expect(await callsOf("hello"), "connections").to.equal(connections);
+  }
+
+  it("a process that gets 20 of every 100 ms keeps its connection", async () => {
+    await start(THROTTLED);
     let isOver = false;
     const throttle = (async () => {
       while (!isOver) {
@@ -148,15 +162,28 @@ describe("frozen processes", function () {
       }
     })();
     try {
-      for (let round = 1; round <= 10; round++) {
-        const { replies } = await ask("incr incr");
-        expect(replies).to.deep.equal([2 * round, 2 * round + 1]);
-        if (round % 3 === 0) await sleep(QUICK_DOUBT_MS);
-      }
+      await expectOneConnection();
     } finally {
       isOver = true;
       await throttle;
     }
-    expect(await callsOf("hello"), "connections").to.equal(connections);
   });
+
+  // Without permission to limit CPU time, the stopped process above is the only check.
+  if (CpuQuota.isPermitted()) {
+    it("a process keeps its connection in a container that has used up its CPU time", async () => {
+      await start(THROTTLED);
+      quota = CpuQuota.create(0.25);
+      const busy = spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
+      guardProcess(busy.pid as number);
+      try {
+        for (const { pid } of [busy, child]) quota.add(pid as number);
+        await expectOneConnection();
+      } finally {
+        busy.kill("SIGKILL");
+        await once(busy, "exit");
+        releaseProcess(busy.pid as number);
+      }
+    });
+  }
 });
