@@ -119,6 +119,10 @@ export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
     callUser(() => this.emit("gap", gap));
   }
 
+  onReady(): void {
+    callUser(() => this.emit("ready"));
+  }
+
   onEnd(): void {
     callUser(() => this.emit("end"));
   }

@@ -14,6 +14,7 @@ import type { Reply } from "../protocol/resp-types";
 /** The user of a connection that receives the messages of the server. */
 export interface Lessee extends MessageListener {
   onGap(gap: SubscriptionGap): void;
+  onReady(): void;
   onEnd(): void;
 }
 
@@ -72,13 +73,14 @@ export class PooledConnection implements ExtraConnection, MessageListener {
   }
 }
 
-/** The client reports errors and traces of an extra connection, but not its state. */
+/** The client reports errors and traces of an extra connection, but not its state. The lessee learns when it is ready or has ended. */
 function depsOf(own: PooledConnection, deps: LinkDeps): LinkDeps {
   const { listener, takeover } = deps;
   return withOthers(deps, {
     listener: {
       onStatus: (status) => {
-        if (status === "end") own.listener?.onEnd();
+        if (status === "ready") own.listener?.onReady();
+        else if (status === "end") own.listener?.onEnd();
       },
       onNamedError: (type, error) => listener.onNamedError(type, error),
       onSelect() {},

@@ -281,6 +281,29 @@ describe("locks", function () {
   describe("on lines that are cut", () => {
     const fixture = new ServerFixture().install();
 
+    it("are asked for at once over a connection that replaces the one for waking", async () => {
+      const { control, proxy } = fixture;
+      await control.lock("k");
+      const trackers = async (): Promise<string[]> =>
+        String(await control.client("LIST"))
+          .split("\n")
+          .filter((line) => / flags=\w*t/.test(line))
+          .map((line) => line.split(" ")[0] as string);
+      // A waiter asks by itself after a second, so this one never would.
+      const ended = codeOf(fixture.connect({ protocol: 3 }).lock("k", { wait: 900 }));
+      while ((await control.keys("{k}:wake:*")).length === 0) await control.ping();
+      const [first] = await trackers();
+      proxy.cutAll();
+      let isOver = false;
+      void ended.then(() => {
+        isOver = true;
+      });
+      let isReplaced = false;
+      while (!isOver && !isReplaced) isReplaced = (await trackers()).some((id) => id !== first);
+      expect(isReplaced).to.equal(true);
+      expect(await ended).to.equal("LOCK_TIMEOUT");
+    });
+
     for (const protocol of [2, 3] as const) {
       it(`never have two holders, protocol ${protocol}`, async () => {
         const clients = Array.from({ length: 8 }, () =>

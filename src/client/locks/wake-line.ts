@@ -23,6 +23,7 @@ export class WakeLine {
   private answer: Promise<boolean> = Promise.resolve(false);
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
+  private wasReady: boolean;
 
   constructor(
     readonly own: LeasedConnection,
@@ -30,6 +31,8 @@ export class WakeLine {
     private readonly onClosed: () => void,
   ) {
     own.on("push:invalidate", (message: readonly Reply[]) => this.onInvalidated(message[1]));
+    this.wasReady = loan.link.status === "ready";
+    own.on("ready", () => this.onReady());
     own.once("end", () => this.close());
   }
 
@@ -65,7 +68,7 @@ export class WakeLine {
     if (this.isClosed) return;
     this.isClosed = true;
     this.onClosed();
-    for (const wake of this.waiting.values()) wake();
+    this.wakeAll();
     void this.own.release();
   }
 
@@ -79,9 +82,19 @@ export class WakeLine {
     }
   }
 
+  /** The server tracks nothing on a new connection, so all waiters ask again. */
+  private onReady(): void {
+    if (this.wasReady) this.wakeAll();
+    this.wasReady = true;
+  }
+
+  private wakeAll(): void {
+    for (const wake of this.waiting.values()) wake();
+  }
+
   private onInvalidated(keys: Reply): void {
     // Null: the server has forgotten all keys.
-    if (!Array.isArray(keys)) for (const wake of this.waiting.values()) wake();
+    if (!Array.isArray(keys)) this.wakeAll();
     else for (const key of keys) this.waiting.get(String(key))?.();
   }
 }

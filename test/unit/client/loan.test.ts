@@ -168,6 +168,7 @@ describe("Loan", () => {
       onOtherPush: ignore,
       onMonitorLine: ignore,
       onGap: ignore,
+      onReady: ignore,
       onEnd: () => ends++,
     };
     await loan.release();
