@@ -25,7 +25,9 @@ const NOT_SUBSCRIBED = /^NOSUB /;
 export interface LendTerms {
   /** The time to wait for a connection, instead of the one of the option `leases`. */
   readonly waitMs?: number | undefined;
-  /** For a feature of the client: its database, whichever is selected now. The limit of the option `leases` does not apply. */
+  /**
+   * For a feature of the client: its database, whichever is selected now. The limit of the option `leases` does not apply.
+   */
   readonly ownDb?: number | undefined;
 }
 

@@ -36,8 +36,8 @@ const MANAGED =
   /\.(?:redis-cloud\.com|redislabs\.com|redis\.azure\.net|redisenterprise\.cache\.azure\.net)$/i;
 
 /**
- * Null if the links of the client are never moved. A bundle without the code does not move them, and `loadParts` refuses "on" and
- * `failover` there.
+ * Null if the links of the client are never moved. A bundle without the code does not move them, and `loadParts` refuses
+ * "on" there; `sluice/with/failover` provides the code.
  */
 export function moverMaker(
   options: MaintenanceOptions,

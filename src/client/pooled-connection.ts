@@ -73,7 +73,10 @@ export class PooledConnection implements ExtraConnection, MessageListener {
   }
 }
 
-/** The client reports errors and traces of an extra connection, but not its state. The lessee learns when it is ready or has ended. */
+/**
+ * The client reports errors and traces of an extra connection, but not its state. The lessee learns when it is ready or
+ * has ended.
+ */
 function depsOf(own: PooledConnection, deps: LinkDeps): LinkDeps {
   const { listener, takeover } = deps;
   return withOthers(deps, {

@@ -85,7 +85,7 @@ const CHECKS: SettingChecks<FailoverSettings> = {
 const PROBE_CHECKS: SettingChecks<ProbeOptions> = {
   intervalMs: numberFrom(1),
   timeoutMs: numberFrom(1),
-  check: functionOnly,
+  check: (value) => (typeof value === "function" ? null : "a function"),
 };
 /** The values may be secrets, which a message must not show. */
 const anything = (): null => null;
@@ -117,8 +117,8 @@ export function readDatabases(settings: FailoverSettings, reader: AddressReader)
 function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: AddressReader): ReadDatabase {
   const database: FailoverDatabase = typeof given === "string" ? { url: given } : given;
   checkSettings("failover.databases", database, DATABASE_CHECKS);
-  const { url, weight = 1 } = database;
-  if (functionOnly(database.credentials ?? anything) !== null)
+  const { url, weight = 1, credentials: provider } = database;
+  if (provider !== undefined && typeof provider !== "function")
     throw new OptionError("Invalid credentials of failover.databases: expected a function");
   const inUrl =
     url === undefined ? {} : (readUrl(url) as Partial<DatabaseAddress> & { path?: string; db?: number });
@@ -145,10 +145,6 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
 
 function definedIn(database: FailoverDatabase): Partial<FailoverDatabase> {
   return Object.fromEntries(Object.entries(database).filter(([, value]) => value !== undefined));
-}
-
-function functionOnly(value: unknown): string | null {
-  return typeof value === "function" ? null : "a function";
 }
 
 function numberFrom(least: number): (value: unknown) => string | null {

@@ -6,8 +6,8 @@
  *   commands -> ReplicaReads -> the link of the primary
  *                          \--> the link of a replica --(lost, LOADING, MASTERDOWN ...)--> the link of the primary
  *
- * One server serves all reads of a batch that make the same choice. The rows of a pipeline keep their order, because each command knows its
- * position.
+ * One server serves all reads of a batch that make the same choice. The rows of a pipeline keep their order, because each
+ * command knows its position.
  */
 
 import { BatchKind, flagsOf } from "../command/batch";
