@@ -4,7 +4,7 @@
  * has no timer.
  */
 
-import { userDateMs } from "../util/scheduling";
+import { userClockMs, userDateMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import { type CredentialReason, checkedCredentials, type ExpiringCredentials, expiryOf } from "./credentials";
 
@@ -24,7 +24,10 @@ export type CredentialsProvider = (
 ) => ExpiringCredentials | Promise<ExpiringCredentials>;
 
 interface Obtained {
+  /** The number of the call that returned them. */
+  readonly call: number;
   readonly credentials: ExpiringCredentials;
+  /** A date like `expiresAt`: both continue while the system is suspended, and a set clock changes both. */
   readonly atMs: number;
 }
 
@@ -36,13 +39,14 @@ const LONGEST_CALL_MS = 10_000;
 class SharedProvider {
   private asking: Promise<ExpiringCredentials> | null = null;
   private askedAtMs = 0;
+  private calls = 0;
   private last: Obtained | null = null;
 
   constructor(private readonly provide: CredentialsProvider) {}
 
   ask(request: CredentialRequest): Promise<ExpiringCredentials> {
     if (request.reason === "renewal" && this.isFresh()) return Promise.resolve(this.lastCredentials());
-    const nowMs = userDateMs();
+    const nowMs = userClockMs();
     if (this.asking !== null && nowMs - this.askedAtMs < LONGEST_CALL_MS) return this.asking;
     this.askedAtMs = nowMs;
     const asking = this.call(request).finally(() => {
@@ -53,10 +57,12 @@ class SharedProvider {
   }
 
   private async call(request: CredentialRequest): Promise<ExpiringCredentials> {
+    const call = ++this.calls;
     try {
       const credentials = await checkedCredentials(this.provide(request));
-      this.last = { credentials, atMs: userDateMs() };
-      return credentials;
+      // The function may answer a call that was repeated after its repetition, with older credentials.
+      if (call > (this.last?.call ?? 0)) this.last = { call, credentials, atMs: userDateMs() };
+      return this.lastCredentials();
     } catch (error) {
       if (request.reason !== "connect" || !this.isValid()) throw toError(error);
       return this.lastCredentials();

@@ -16,7 +16,7 @@ describe("askProvider", () => {
   let provide: (request: CredentialRequest) => ExpiringCredentials | Promise<ExpiringCredentials>;
 
   beforeEach(() => {
-    clock = sinon.useFakeTimers({ toFake: ["Date"] });
+    clock = sinon.useFakeTimers({ toFake: ["Date", "performance"] });
     requests = [];
     let round = 0;
     next = () => ({ password: `p${++round}`, expiresAt: Date.now() + 1000 });
@@ -64,20 +64,54 @@ describe("askProvider", () => {
     expect((await failureOf(askProvider(provide, CONNECT))).message).to.equal("down");
   });
 
-  it("calls the function again when it has not answered for ten seconds", async () => {
-    const answers: ((credentials: ExpiringCredentials) => void)[] = [];
-    next = () => new Promise((resolve) => answers.push(resolve));
-    const early = [askProvider(provide, CONNECT)];
-    clock.tick(9_999);
-    early.push(askProvider(provide, CONNECT));
-    expect(requests).to.have.length(1);
-    clock.tick(1);
-    const late = [askProvider(provide, CONNECT), askProvider(provide, CONNECT)];
-    expect(requests).to.have.length(2);
-    answers[1]?.({ password: "of the second call" });
-    for (const one of late) expect((await one).password).to.equal("of the second call");
-    answers[0]?.({ password: "of the first call" });
-    for (const one of early) expect((await one).password).to.equal("of the first call");
+  describe("while the function has not answered", () => {
+    let answers: ((credentials: ExpiringCredentials) => void)[];
+
+    beforeEach(() => {
+      answers = [];
+      next = () => new Promise((resolve) => answers.push(resolve));
+    });
+
+    it("calls it again after ten seconds", async () => {
+      const early = [askProvider(provide, CONNECT)];
+      clock.tick(9_999);
+      early.push(askProvider(provide, CONNECT));
+      expect(requests).to.have.length(1);
+      answers[0]?.({ password: "of the first call" });
+      for (const one of early) expect((await one).password).to.equal("of the first call");
+      askProvider(provide, CONNECT);
+      clock.tick(10_000);
+      const late = [askProvider(provide, CONNECT), askProvider(provide, CONNECT)];
+      expect(requests).to.have.length(3);
+      answers[2]?.({ password: "of the third call" });
+      for (const one of late) expect((await one).password).to.equal("of the third call");
+    });
+
+    it("prefers the answer to the later call, whichever comes first", async () => {
+      const early = askProvider(provide, CONNECT);
+      clock.tick(10_000);
+      const late = askProvider(provide, CONNECT);
+      const expiresAt = Date.now() + 1000;
+      answers[1]?.({ password: "of the second call", expiresAt });
+      await late;
+      answers[0]?.({ password: "of the first call", expiresAt });
+      expect((await early).password).to.equal("of the second call");
+      expect((await askProvider(provide, RENEWAL)).password).to.equal("of the second call");
+      next = () => Promise.reject(new Error("down"));
+      expect((await askProvider(provide, CONNECT)).password).to.equal("of the second call");
+    });
+
+    it("does not take a jump of the system clock for elapsed time", async () => {
+      const early = askProvider(provide, CONNECT);
+      clock.setSystemTime(Date.now() + 3_600_000);
+      const second = askProvider(provide, CONNECT);
+      clock.setSystemTime(0);
+      clock.tick(10_000);
+      const third = askProvider(provide, CONNECT);
+      expect(requests).to.have.length(2);
+      for (const answer of answers) answer({ password: "p" });
+      await Promise.all([early, second, third]);
+    });
   });
 
   it("refuses a result that holds no credentials", async () => {
