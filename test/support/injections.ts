@@ -1,4 +1,4 @@
-/** Counts the faults that a file injects and says so in one line at its end; docs/guarantees.md has the figures. */
+/** Counts the faults that a file injects and says so in one line at its end; test/README.md has the figures. */
 
 export interface Injections {
   add(count?: number): void;

@@ -1,19 +1,16 @@
-/** docs/guarantees.md: all fifteen promises, each row with tests that exist, each counting test with its counts. */
+/** docs/guarantees.md: each row links tests that exist. test/README.md: each counting test with its counts. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
 
-const PROMISES = 15;
-/** How the client itself is tested and published: nothing that a service could try. */
-const NOT_TO_COPY = [13, 14];
+const PROMISES = 13;
 
 describe("docs/guarantees.md", () => {
   const root = checkoutDirectory();
   const page = readFileSync(join(root, "docs/guarantees.md"), "utf8");
-  const [promises = "", counts = ""] = page.split("\n## Test counts\n");
-  const sections = promises.split(/\n## /).slice(1);
+  const sections = page.split(/\n## /).slice(1);
 
   it(`has ${PROMISES} promises, in order`, () => {
     const numbers = sections.map((section) => Number(/^(\d+)\. /.exec(section)?.[1]));
@@ -25,7 +22,7 @@ describe("docs/guarantees.md", () => {
     it(`each row of "${title}" links a test that exists`, () => {
       const table = section
         .split("\n")
-        .filter((line) => line.startsWith("| ") && line.split(" | ").length === 5);
+        .filter((line) => line.startsWith("| ") && line.split(" | ").length === 4);
       const rows = table.filter((line) => !line.startsWith("| fault"));
       expect(rows).to.not.deep.equal([]);
       for (const row of rows) {
@@ -53,19 +50,20 @@ describe("docs/guarantees.md", () => {
       ]),
     );
     const rows = [...table.matchAll(/^\| (\d+)\. .* \| (.+) \|$/gm)];
-    const wanted = sections.map((_, index) => index + 1).filter((number) => !NOT_TO_COPY.includes(number));
+    const wanted = sections.map((_, index) => index + 1);
     expect(rows.map(([, number]) => Number(number))).to.deep.equal(wanted);
     const linked = rows.flatMap(([, , links]) => [...String(links).matchAll(/\(#([^)]+)\)/g)]);
     expect(linked.map(([, anchor]) => anchors.get(String(anchor)))).to.have.members([...titles.keys()]);
     for (const [title, text] of titles) expect(text, title).to.match(/^(?:await )?assert\./m);
   });
 
-  it("gives the counts of every test that counts", () => {
+  it("is completed by test/README.md with the counts of every test that counts", () => {
+    const counts = readFileSync(join(root, "test/README.md"), "utf8");
     const directory = join(root, "test/fault");
     const counting = readdirSync(directory).filter((name) =>
       readFileSync(join(directory, name), "utf8").includes("countInjections("),
     );
     expect(counting.length).to.be.greaterThan(8);
-    for (const name of counting) expect(counts).to.match(new RegExp(`test/fault/${name}.*\\| [\\d,]+`));
+    for (const name of counting) expect(counts).to.match(new RegExp(`\\(fault/${name}\\).*\\| [\\d,]+`));
   });
 });
