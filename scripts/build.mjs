@@ -654,10 +654,12 @@ function buildCredentialDeclarations() {
 }
 
 function buildTracerDeclarations() {
+  const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
   const input = Object.entries(TRACER).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]);
   return writeDeclarations({
     dir: built,
     input: Object.fromEntries(input),
+    external: externals(manifest),
     chunkFileNames: "otel-[name].d.ts",
     groups: [{ name: TRACER_SHARED, minShareCount: 2 }],
   });

@@ -120,7 +120,7 @@ function methodSource(family: string, member: string, { syntax, reply }: ModuleC
       return isParsed && !wantsBuffers ? own.map((line) => line.replace("(", "<T = unknown>(")) : own;
     });
     const comment = wantsBuffers
-      ? `/** \`${title}\` with Buffers for the strings of the reply${/\bT\b/.test(JSON.stringify(reply)) ? ", JSON not parsed" : ""}. */`
+      ? `/** \`${title}\` with Buffers in the reply${/\bT\b/.test(JSON.stringify(reply)) ? ", JSON not parsed" : ""}. */`
       : `/** Sends \`${title}\`. */`;
     return [comment, ...signatures];
   });

@@ -237,8 +237,8 @@ function withOneRest(elements: readonly Element[]): Element[] {
 function limited(shapes: readonly Shape[]): Shape[] {
   const total = shapes.reduce((sum, { elements }) => sum + formCount(elements) * overloadsOf(elements), 0);
   if (total <= MOST_OVERLOADS) return unique(shapes.flatMap(expanded));
-  return shapes.map((shape) =>
-    formCount(shape.elements) > MOST_FORMS_OF_A_TUPLE ? withFreeTail(shape) : shape,
+  return unique(
+    shapes.map((shape) => (formCount(shape.elements) > MOST_FORMS_OF_A_TUPLE ? withFreeTail(shape) : shape)),
   );
 }
 

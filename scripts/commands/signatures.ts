@@ -129,7 +129,7 @@ function partSource(documents: Documents, method: string, part: string): string 
     signatureLines({ name: `${method}Buffer`, wantsBuffers: true }, shape),
   );
   const comment = commentOf(documents.doc(part), part);
-  const twinComment = `/** \`${part.replace("|", " ").toUpperCase()}\` with Buffers for the strings of the reply. */`;
+  const twinComment = `/** \`${part.replace("|", " ").toUpperCase()}\` with Buffers in the reply. */`;
   return [...comment, ...plain, twinComment, ...twins].map((line) => `  ${line}\n`).join("");
 }
 

@@ -52,6 +52,7 @@ export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
   private readonly [LOAN]: Loan;
   private readonly [OWNER]: ClientBase<Mode>;
 
+  /** @internal */
   constructor(client: ClientBase<Mode>, loan: Loan) {
     super();
     this[OWNER] = client;

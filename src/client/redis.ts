@@ -38,7 +38,7 @@ import {
 } from "./late-features";
 import { LendingClient } from "./lending-client";
 import { observeOptions } from "./options/live-options";
-import { defaultOptions, type RedisOptions } from "./options/redis-options";
+import { type Defaults, defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
 import { RedisEvents } from "./redis-events";
 import {
@@ -128,7 +128,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
   }
 
   /** The default options. */
-  static readonly defaultOptions = defaultOptions;
+  static readonly defaultOptions: Defaults = defaultOptions;
 
   /** Same as `new Redis(...)`. */
   static createClient(...args: RedisArguments): Redis {

@@ -74,6 +74,7 @@ export class Bulk implements AsyncIterable<Row> {
   private keepsRows = false;
   private startedAtMs = 0;
 
+  /** @internal */
   constructor(
     source: BulkSource,
     openBatch: (keepsRows: boolean) => BulkBatch,

@@ -54,6 +54,9 @@ export class Pipeline implements Commander {
   readonly [RUN]: PipelineRun;
 
   /** @param isTransaction The pipeline is one transaction, opened here and closed by `exec()`. */
+  constructor(redis: PipelineHost, isTransaction?: boolean);
+  /** @internal */
+  constructor(redis: PipelineHost, isTransaction?: boolean, run?: PipelineRun);
   constructor(
     /** Its client. */
     readonly redis: PipelineHost,

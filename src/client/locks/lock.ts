@@ -57,6 +57,7 @@ export class Lock {
   private readonly unanswered = new Set<number>();
   private isOver = false;
 
+  /** @internal */
   constructor(
     private readonly holder: Holder,
     /** Grows with each acquisition of the key. A resource that rejects smaller numbers is safe from late holders. */

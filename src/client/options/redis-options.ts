@@ -73,7 +73,7 @@ export type RedisOptions = CommonRedisOptions &
   FailoverOption;
 
 /** Options with their defaults; some of them are null. */
-type Defaults = { readonly [Name in keyof RedisOptions]: RedisOptions[Name] | null };
+export type Defaults = { readonly [Name in keyof RedisOptions]: RedisOptions[Name] | null };
 
 /** A silent server is probed sooner if another server can take over: a node of a cluster, a replica. */
 export const NODE_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({

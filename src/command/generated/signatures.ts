@@ -223,7 +223,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   acl(subcommand: "CAT", category: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
   acl(subcommand: "CAT", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `ACL CAT` with Buffers for the strings of the reply. */
+  /** `ACL CAT` with Buffers in the reply. */
   aclBuffer(subcommand: "CAT", category: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   aclBuffer(subcommand: "CAT", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
@@ -235,7 +235,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   acl(...args: [subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   acl(subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `ACL DELUSER` with Buffers for the strings of the reply. */
+  /** `ACL DELUSER` with Buffers in the reply. */
   aclBuffer(...args: [subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   aclBuffer(subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /**
@@ -248,7 +248,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   acl(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
   acl(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<string>): Result<string, Context>;
   acl(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string, Context>;
-  /** `ACL DRYRUN` with Buffers for the strings of the reply. */
+  /** `ACL DRYRUN` with Buffers in the reply. */
   aclBuffer(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   aclBuffer(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   aclBuffer(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
@@ -261,7 +261,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   acl(subcommand: "GENPASS", bits: number | string, callback?: Callback<string>): Result<string, Context>;
   acl(subcommand: "GENPASS", callback?: Callback<string>): Result<string, Context>;
-  /** `ACL GENPASS` with Buffers for the strings of the reply. */
+  /** `ACL GENPASS` with Buffers in the reply. */
   aclBuffer(subcommand: "GENPASS", bits: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   aclBuffer(subcommand: "GENPASS", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -272,7 +272,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(subcommand: "GETUSER", username: string | Buffer, callback?: Callback<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>>): Result<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>;
-  /** `ACL GETUSER` with Buffers for the strings of the reply. */
+  /** `ACL GETUSER` with Buffers in the reply. */
   aclBuffer(subcommand: "GETUSER", username: string | Buffer, callback?: Callback<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>>): Result<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -282,7 +282,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `ACL HELP` with Buffers for the strings of the reply. */
+  /** `ACL HELP` with Buffers in the reply. */
   aclBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Dumps the effective rules in ACL file format.
@@ -292,7 +292,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(subcommand: "LIST", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `ACL LIST` with Buffers for the strings of the reply. */
+  /** `ACL LIST` with Buffers in the reply. */
   aclBuffer(subcommand: "LIST", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Reloads the rules from the configured ACL file.
@@ -302,7 +302,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(subcommand: "LOAD", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `ACL LOAD` with Buffers for the strings of the reply. */
+  /** `ACL LOAD` with Buffers in the reply. */
   aclBuffer(subcommand: "LOAD", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Lists recent security events generated due to ACL rules.
@@ -314,7 +314,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   acl(subcommand: "LOG", reset: "RESET", callback?: Callback<"OK">): Result<"OK", Context>;
   acl(subcommand: "LOG", count: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   acl(subcommand: "LOG", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  /** `ACL LOG` with Buffers for the strings of the reply. */
+  /** `ACL LOG` with Buffers in the reply. */
   aclBuffer(subcommand: "LOG", reset: "RESET", callback?: Callback<Buffer>): Result<Buffer, Context>;
   aclBuffer(subcommand: "LOG", count: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   aclBuffer(subcommand: "LOG", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
@@ -326,7 +326,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(subcommand: "SAVE", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `ACL SAVE` with Buffers for the strings of the reply. */
+  /** `ACL SAVE` with Buffers in the reply. */
   aclBuffer(subcommand: "SAVE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Creates and modifies an ACL user and its rules.
@@ -338,7 +338,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   acl(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<"OK">]): Result<"OK", Context>;
   acl(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   acl(subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[]): Result<"OK", Context>;
-  /** `ACL SETUSER` with Buffers for the strings of the reply. */
+  /** `ACL SETUSER` with Buffers in the reply. */
   aclBuffer(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   aclBuffer(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   aclBuffer(subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[]): Result<Buffer, Context>;
@@ -350,7 +350,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(subcommand: "USERS", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `ACL USERS` with Buffers for the strings of the reply. */
+  /** `ACL USERS` with Buffers in the reply. */
   aclBuffer(subcommand: "USERS", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns the authenticated username of the current connection.
@@ -360,7 +360,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(subcommand: "WHOAMI", callback?: Callback<string>): Result<string, Context>;
-  /** `ACL WHOAMI` with Buffers for the strings of the reply. */
+  /** `ACL WHOAMI` with Buffers in the reply. */
   aclBuffer(subcommand: "WHOAMI", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -371,7 +371,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   append(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `APPEND` with Buffers for the strings of the reply. */
+  /** `APPEND` with Buffers in the reply. */
   appendBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -380,7 +380,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   arcount(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `ARCOUNT` with Buffers for the strings of the reply. */
+  /** `ARCOUNT` with Buffers in the reply. */
   arcountBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -390,7 +390,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   ardel(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
   ardel(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<number, Context>;
-  /** `ARDEL` with Buffers for the strings of the reply. */
+  /** `ARDEL` with Buffers in the reply. */
   ardelBuffer(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
   ardelBuffer(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<number, Context>;
 
@@ -401,7 +401,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   ardelrange(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
   ardelrange(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
-  /** `ARDELRANGE` with Buffers for the strings of the reply. */
+  /** `ARDELRANGE` with Buffers in the reply. */
   ardelrangeBuffer(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
   ardelrangeBuffer(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
 
@@ -411,7 +411,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   arget(key: RedisKey, index: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `ARGET` with Buffers for the strings of the reply. */
+  /** `ARGET` with Buffers in the reply. */
   argetBuffer(key: RedisKey, index: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -420,7 +420,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   argetrange(key: RedisKey, start: number | string, end: number | string, callback?: Callback<(string | null)[]>): Result<(string | null)[], Context>;
-  /** `ARGETRANGE` with Buffers for the strings of the reply. */
+  /** `ARGETRANGE` with Buffers in the reply. */
   argetrangeBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<(Buffer | null)[]>): Result<(Buffer | null)[], Context>;
 
   /**
@@ -430,7 +430,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   arinfo(key: RedisKey, full: "FULL", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
   arinfo(key: RedisKey, callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
-  /** `ARINFO` with Buffers for the strings of the reply. */
+  /** `ARINFO` with Buffers in the reply. */
   arinfoBuffer(key: RedisKey, full: "FULL", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
   arinfoBuffer(key: RedisKey, callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
 
@@ -441,7 +441,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   arinsert(...args: [key: RedisKey, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   arinsert(key: RedisKey, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `ARINSERT` with Buffers for the strings of the reply. */
+  /** `ARINSERT` with Buffers in the reply. */
   arinsertBuffer(...args: [key: RedisKey, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   arinsertBuffer(key: RedisKey, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -452,7 +452,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   arlastitems(key: RedisKey, count: number | string, rev: "REV", callback?: Callback<(string | null)[]>): Result<(string | null)[], Context>;
   arlastitems(key: RedisKey, count: number | string, callback?: Callback<(string | null)[]>): Result<(string | null)[], Context>;
-  /** `ARLASTITEMS` with Buffers for the strings of the reply. */
+  /** `ARLASTITEMS` with Buffers in the reply. */
   arlastitemsBuffer(key: RedisKey, count: number | string, rev: "REV", callback?: Callback<(Buffer | null)[]>): Result<(Buffer | null)[], Context>;
   arlastitemsBuffer(key: RedisKey, count: number | string, callback?: Callback<(Buffer | null)[]>): Result<(Buffer | null)[], Context>;
 
@@ -462,7 +462,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   arlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `ARLEN` with Buffers for the strings of the reply. */
+  /** `ARLEN` with Buffers in the reply. */
   arlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -472,7 +472,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   armget(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   armget(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<(string | null)[], Context>;
-  /** `ARMGET` with Buffers for the strings of the reply. */
+  /** `ARMGET` with Buffers in the reply. */
   armgetBuffer(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   armgetBuffer(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<(Buffer | null)[], Context>;
 
@@ -483,7 +483,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   armset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   armset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `ARMSET` with Buffers for the strings of the reply. */
+  /** `ARMSET` with Buffers in the reply. */
   armsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   armsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -493,7 +493,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   arnext(key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `ARNEXT` with Buffers for the strings of the reply. */
+  /** `ARNEXT` with Buffers in the reply. */
   arnextBuffer(key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
 
   /**
@@ -507,7 +507,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   arop(key: RedisKey, start: number | string, end: number | string, used: "USED", callback?: Callback<number>): Result<number, Context>;
   arop(key: RedisKey, start: number | string, end: number | string, match: "MATCH", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
   arop(key: RedisKey, start: number | string, end: number | string, option: "AND" | "OR" | "XOR", callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `AROP` with Buffers for the strings of the reply. */
+  /** `AROP` with Buffers in the reply. */
   aropBuffer(key: RedisKey, start: number | string, end: number | string, sum: "SUM", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   aropBuffer(key: RedisKey, start: number | string, end: number | string, min: "MIN", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   aropBuffer(key: RedisKey, start: number | string, end: number | string, max: "MAX", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
@@ -522,7 +522,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   arring(...args: [key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   arring(key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `ARRING` with Buffers for the strings of the reply. */
+  /** `ARRING` with Buffers in the reply. */
   arringBuffer(...args: [key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   arringBuffer(key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -533,7 +533,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   arscan(key: RedisKey, start: number | string, end: number | string, limitToken: "LIMIT", limit: number | string, callback?: Callback<[index: number, value: string][]>): Result<[index: number, value: string][], Context>;
   arscan(key: RedisKey, start: number | string, end: number | string, callback?: Callback<[index: number, value: string][]>): Result<[index: number, value: string][], Context>;
-  /** `ARSCAN` with Buffers for the strings of the reply. */
+  /** `ARSCAN` with Buffers in the reply. */
   arscanBuffer(key: RedisKey, start: number | string, end: number | string, limitToken: "LIMIT", limit: number | string, callback?: Callback<[index: number, value: Buffer][]>): Result<[index: number, value: Buffer][], Context>;
   arscanBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<[index: number, value: Buffer][]>): Result<[index: number, value: Buffer][], Context>;
 
@@ -543,7 +543,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   arseek(key: RedisKey, index: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `ARSEEK` with Buffers for the strings of the reply. */
+  /** `ARSEEK` with Buffers in the reply. */
   arseekBuffer(key: RedisKey, index: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -553,7 +553,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   arset(...args: [key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   arset(key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `ARSET` with Buffers for the strings of the reply. */
+  /** `ARSET` with Buffers in the reply. */
   arsetBuffer(...args: [key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   arsetBuffer(key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -565,7 +565,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   asking(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `ASKING` with Buffers for the strings of the reply. */
+  /** `ASKING` with Buffers in the reply. */
   askingBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -577,7 +577,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   auth(username: string | Buffer, password: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   auth(password: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `AUTH` with Buffers for the strings of the reply. */
+  /** `AUTH` with Buffers in the reply. */
   authBuffer(username: string | Buffer, password: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   authBuffer(password: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -588,7 +588,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   backup(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   backup(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `BACKUP` with Buffers for the strings of the reply. */
+  /** `BACKUP` with Buffers in the reply. */
   backupBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   backupBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -600,7 +600,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   bgrewriteaof(callback?: Callback<string>): Result<string, Context>;
-  /** `BGREWRITEAOF` with Buffers for the strings of the reply. */
+  /** `BGREWRITEAOF` with Buffers in the reply. */
   bgrewriteaofBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -612,7 +612,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   bgsave(schedule: "SCHEDULE", callback?: Callback<string>): Result<string, Context>;
   bgsave(callback?: Callback<string>): Result<string, Context>;
-  /** `BGSAVE` with Buffers for the strings of the reply. */
+  /** `BGSAVE` with Buffers in the reply. */
   bgsaveBuffer(schedule: "SCHEDULE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   bgsaveBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -626,7 +626,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   bitcount(key: RedisKey, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number>): Result<number, Context>;
   bitcount(key: RedisKey, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
   bitcount(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `BITCOUNT` with Buffers for the strings of the reply. */
+  /** `BITCOUNT` with Buffers in the reply. */
   bitcountBuffer(key: RedisKey, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number>): Result<number, Context>;
   bitcountBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
   bitcountBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
@@ -644,7 +644,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   bitfield(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
-  /** `BITFIELD` with Buffers for the strings of the reply. */
+  /** `BITFIELD` with Buffers in the reply. */
   bitfieldBuffer(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, overflow: "OVERFLOW", option: "WRAP" | "SAT" | "FAIL", option2: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
@@ -662,7 +662,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   bitfield_ro(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_ro(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   bitfield_ro(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `BITFIELD_RO` with Buffers for the strings of the reply. */
+  /** `BITFIELD_RO` with Buffers in the reply. */
   bitfield_roBuffer(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_roBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   bitfield_roBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
@@ -676,7 +676,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   bitop(...args: [operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   bitop(operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `BITOP` with Buffers for the strings of the reply. */
+  /** `BITOP` with Buffers in the reply. */
   bitopBuffer(...args: [operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   bitopBuffer(operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -691,7 +691,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   bitpos(key: RedisKey, bit: number | string, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
   bitpos(key: RedisKey, bit: number | string, start: number | string, callback?: Callback<number>): Result<number, Context>;
   bitpos(key: RedisKey, bit: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `BITPOS` with Buffers for the strings of the reply. */
+  /** `BITPOS` with Buffers in the reply. */
   bitposBuffer(key: RedisKey, bit: number | string, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number>): Result<number, Context>;
   bitposBuffer(key: RedisKey, bit: number | string, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
   bitposBuffer(key: RedisKey, bit: number | string, start: number | string, callback?: Callback<number>): Result<number, Context>;
@@ -705,7 +705,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   blmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `BLMOVE` with Buffers for the strings of the reply. */
+  /** `BLMOVE` with Buffers in the reply. */
   blmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -716,7 +716,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<string[] | null>): Result<string[] | null, Context>;
   blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
   blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  /** `BLMOVEM` with Buffers for the strings of the reply. */
+  /** `BLMOVEM` with Buffers in the reply. */
   blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
   blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
   blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
@@ -732,7 +732,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: string, members: string[]] | null, Context>;
   blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: string, members: string[]] | null>]): Result<[key: string, members: string[]] | null, Context>;
   blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT"]): Result<[key: string, members: string[]] | null, Context>;
-  /** `BLMPOP` with Buffers for the strings of the reply. */
+  /** `BLMPOP` with Buffers in the reply. */
   blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
@@ -747,7 +747,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   blpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: string, element: string] | null>]): Result<[key: string, element: string] | null, Context>;
   blpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: string, element: string] | null, Context>;
-  /** `BLPOP` with Buffers for the strings of the reply. */
+  /** `BLPOP` with Buffers in the reply. */
   blpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: Buffer, element: Buffer] | null>]): Result<[key: Buffer, element: Buffer] | null, Context>;
   blpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: Buffer, element: Buffer] | null, Context>;
 
@@ -760,7 +760,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   brpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: string, element: string] | null>]): Result<[key: string, element: string] | null, Context>;
   brpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: string, element: string] | null, Context>;
-  /** `BRPOP` with Buffers for the strings of the reply. */
+  /** `BRPOP` with Buffers in the reply. */
   brpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: Buffer, element: Buffer] | null>]): Result<[key: Buffer, element: Buffer] | null, Context>;
   brpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: Buffer, element: Buffer] | null, Context>;
 
@@ -772,7 +772,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   brpoplpush(source: RedisKey, destination: RedisKey, timeout: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `BRPOPLPUSH` with Buffers for the strings of the reply. */
+  /** `BRPOPLPUSH` with Buffers in the reply. */
   brpoplpushBuffer(source: RedisKey, destination: RedisKey, timeout: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -786,7 +786,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX"]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
-  /** `BZMPOP` with Buffers for the strings of the reply. */
+  /** `BZMPOP` with Buffers in the reply. */
   bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
@@ -801,7 +801,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   bzpopmax(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
   bzpopmax(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
-  /** `BZPOPMAX` with Buffers for the strings of the reply. */
+  /** `BZPOPMAX` with Buffers in the reply. */
   bzpopmaxBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
   bzpopmaxBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
 
@@ -814,7 +814,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   bzpopmin(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
   bzpopmin(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
-  /** `BZPOPMIN` with Buffers for the strings of the reply. */
+  /** `BZPOPMIN` with Buffers in the reply. */
   bzpopminBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
   bzpopminBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
 
@@ -826,7 +826,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   client(subcommand: "CACHING", mode: "YES" | "NO", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT CACHING` with Buffers for the strings of the reply. */
+  /** `CLIENT CACHING` with Buffers in the reply. */
   clientBuffer(subcommand: "CACHING", mode: "YES" | "NO", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * A client claims its capability.
@@ -837,7 +837,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   client(...args: [subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[], callback: Callback<"OK">]): Result<"OK", Context>;
   client(subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[]): Result<"OK", Context>;
-  /** `CLIENT CAPA` with Buffers for the strings of the reply. */
+  /** `CLIENT CAPA` with Buffers in the reply. */
   clientBuffer(...args: [subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[]): Result<Buffer, Context>;
   /**
@@ -848,7 +848,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.9
    */
   client(subcommand: "GETNAME", callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `CLIENT GETNAME` with Buffers for the strings of the reply. */
+  /** `CLIENT GETNAME` with Buffers in the reply. */
   clientBuffer(subcommand: "GETNAME", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   /**
    * Returns the client ID to which the connection's tracking notifications are redirected.
@@ -858,7 +858,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   client(subcommand: "GETREDIR", callback?: Callback<number>): Result<number, Context>;
-  /** `CLIENT GETREDIR` with Buffers for the strings of the reply. */
+  /** `CLIENT GETREDIR` with Buffers in the reply. */
   clientBuffer(subcommand: "GETREDIR", callback?: Callback<number>): Result<number, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -868,7 +868,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   client(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `CLIENT HELP` with Buffers for the strings of the reply. */
+  /** `CLIENT HELP` with Buffers in the reply. */
   clientBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns the unique client ID of the connection.
@@ -878,7 +878,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   client(subcommand: "ID", callback?: Callback<number>): Result<number, Context>;
-  /** `CLIENT ID` with Buffers for the strings of the reply. */
+  /** `CLIENT ID` with Buffers in the reply. */
   clientBuffer(subcommand: "ID", callback?: Callback<number>): Result<number, Context>;
   /**
    * Marks this client as an import source when the server is in import mode.
@@ -888,7 +888,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 8.1.0
    */
   client(subcommand: "IMPORT-SOURCE", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT IMPORT-SOURCE` with Buffers for the strings of the reply. */
+  /** `CLIENT IMPORT-SOURCE` with Buffers in the reply. */
   clientBuffer(subcommand: "IMPORT-SOURCE", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns information about the connection.
@@ -898,7 +898,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   client(subcommand: "INFO", callback?: Callback<string>): Result<string, Context>;
-  /** `CLIENT INFO` with Buffers for the strings of the reply. */
+  /** `CLIENT INFO` with Buffers in the reply. */
   clientBuffer(subcommand: "INFO", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Terminates open connections.
@@ -911,7 +911,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   client(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   client(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   client(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `CLIENT KILL` with Buffers for the strings of the reply. */
+  /** `CLIENT KILL` with Buffers in the reply. */
   clientBuffer(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
@@ -931,7 +931,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   client(subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<string, Context>;
   client(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
   client(subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string, Context>;
-  /** `CLIENT LIST` with Buffers for the strings of the reply. */
+  /** `CLIENT LIST` with Buffers in the reply. */
   clientBuffer(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(...args: [subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
@@ -948,7 +948,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   client(subcommand: "NO-EVICT", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT NO-EVICT` with Buffers for the strings of the reply. */
+  /** `CLIENT NO-EVICT` with Buffers in the reply. */
   clientBuffer(subcommand: "NO-EVICT", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Controls whether commands sent by the client affect the LRU/LFU of accessed keys.
@@ -958,7 +958,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.2.0
    */
   client(subcommand: "NO-TOUCH", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT NO-TOUCH` with Buffers for the strings of the reply. */
+  /** `CLIENT NO-TOUCH` with Buffers in the reply. */
   clientBuffer(subcommand: "NO-TOUCH", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Suspends commands processing.
@@ -969,7 +969,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   client(subcommand: "PAUSE", timeout: number | string, mode: "WRITE" | "ALL", callback?: Callback<"OK">): Result<"OK", Context>;
   client(subcommand: "PAUSE", timeout: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT PAUSE` with Buffers for the strings of the reply. */
+  /** `CLIENT PAUSE` with Buffers in the reply. */
   clientBuffer(subcommand: "PAUSE", timeout: number | string, mode: "WRITE" | "ALL", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "PAUSE", timeout: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -980,7 +980,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.2.0
    */
   client(subcommand: "REPLY", action: "ON" | "OFF" | "SKIP", callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `CLIENT REPLY` with Buffers for the strings of the reply. */
+  /** `CLIENT REPLY` with Buffers in the reply. */
   clientBuffer(subcommand: "REPLY", action: "ON" | "OFF" | "SKIP", callback?: Callback<unknown>): Result<unknown, Context>;
   /**
    * Sets information specific to the client or connection.
@@ -990,7 +990,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.2.0
    */
   client(subcommand: "SETINFO", attr: "LIB-NAME" | "LIB-VER", value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT SETINFO` with Buffers for the strings of the reply. */
+  /** `CLIENT SETINFO` with Buffers in the reply. */
   clientBuffer(subcommand: "SETINFO", attr: "LIB-NAME" | "LIB-VER", value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Sets the connection name.
@@ -1000,7 +1000,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.9
    */
   client(subcommand: "SETNAME", connectionName: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT SETNAME` with Buffers for the strings of the reply. */
+  /** `CLIENT SETNAME` with Buffers in the reply. */
   clientBuffer(subcommand: "SETNAME", connectionName: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Controls server-assisted client-side caching for the connection.
@@ -1013,7 +1013,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   client(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   client(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   client(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `CLIENT TRACKING` with Buffers for the strings of the reply. */
+  /** `CLIENT TRACKING` with Buffers in the reply. */
   clientBuffer(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   clientBuffer(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
@@ -1026,7 +1026,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   client(subcommand: "TRACKINGINFO", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  /** `CLIENT TRACKINGINFO` with Buffers for the strings of the reply. */
+  /** `CLIENT TRACKINGINFO` with Buffers in the reply. */
   clientBuffer(subcommand: "TRACKINGINFO", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Unblocks a client blocked by a blocking command from a different connection.
@@ -1037,7 +1037,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   client(subcommand: "UNBLOCK", clientId: number | string, unblockType: "TIMEOUT" | "ERROR", callback?: Callback<number>): Result<number, Context>;
   client(subcommand: "UNBLOCK", clientId: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `CLIENT UNBLOCK` with Buffers for the strings of the reply. */
+  /** `CLIENT UNBLOCK` with Buffers in the reply. */
   clientBuffer(subcommand: "UNBLOCK", clientId: number | string, unblockType: "TIMEOUT" | "ERROR", callback?: Callback<number>): Result<number, Context>;
   clientBuffer(subcommand: "UNBLOCK", clientId: number | string, callback?: Callback<number>): Result<number, Context>;
   /**
@@ -1048,7 +1048,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   client(subcommand: "UNPAUSE", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLIENT UNPAUSE` with Buffers for the strings of the reply. */
+  /** `CLIENT UNPAUSE` with Buffers in the reply. */
   clientBuffer(subcommand: "UNPAUSE", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -1060,7 +1060,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(...args: [subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
   cluster(subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[]): Result<"OK", Context>;
-  /** `CLUSTER ADDSLOTS` with Buffers for the strings of the reply. */
+  /** `CLUSTER ADDSLOTS` with Buffers in the reply. */
   clusterBuffer(...args: [subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
@@ -1072,7 +1072,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
   cluster(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
-  /** `CLUSTER ADDSLOTSRANGE` with Buffers for the strings of the reply. */
+  /** `CLUSTER ADDSLOTSRANGE` with Buffers in the reply. */
   clusterBuffer(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
@@ -1083,7 +1083,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "BUMPEPOCH", callback?: Callback<string>): Result<string, Context>;
-  /** `CLUSTER BUMPEPOCH` with Buffers for the strings of the reply. */
+  /** `CLUSTER BUMPEPOCH` with Buffers in the reply. */
   clusterBuffer(subcommand: "BUMPEPOCH", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Cancel all current ongoing slot migration operations.
@@ -1093,7 +1093,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   cluster(subcommand: "CANCELSLOTMIGRATIONS", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER CANCELSLOTMIGRATIONS` with Buffers for the strings of the reply. */
+  /** `CLUSTER CANCELSLOTMIGRATIONS` with Buffers in the reply. */
   clusterBuffer(subcommand: "CANCELSLOTMIGRATIONS", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns the number of active failure reports for a node. No new reports are created once the node is marked as failed.
@@ -1103,7 +1103,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `CLUSTER COUNT-FAILURE-REPORTS` with Buffers for the strings of the reply. */
+  /** `CLUSTER COUNT-FAILURE-REPORTS` with Buffers in the reply. */
   clusterBuffer(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number>): Result<number, Context>;
   /**
    * Returns the number of keys in a hash slot.
@@ -1113,7 +1113,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "COUNTKEYSINSLOT", slot: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `CLUSTER COUNTKEYSINSLOT` with Buffers for the strings of the reply. */
+  /** `CLUSTER COUNTKEYSINSLOT` with Buffers in the reply. */
   clusterBuffer(subcommand: "COUNTKEYSINSLOT", slot: number | string, callback?: Callback<number>): Result<number, Context>;
   /**
    * Sets hash slots as unbound for a node.
@@ -1124,7 +1124,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(...args: [subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
   cluster(subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[]): Result<"OK", Context>;
-  /** `CLUSTER DELSLOTS` with Buffers for the strings of the reply. */
+  /** `CLUSTER DELSLOTS` with Buffers in the reply. */
   clusterBuffer(...args: [subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
@@ -1136,7 +1136,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
   cluster(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
-  /** `CLUSTER DELSLOTSRANGE` with Buffers for the strings of the reply. */
+  /** `CLUSTER DELSLOTSRANGE` with Buffers in the reply. */
   clusterBuffer(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
@@ -1148,7 +1148,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(subcommand: "FAILOVER", options: "FORCE" | "TAKEOVER", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "FAILOVER", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER FAILOVER` with Buffers for the strings of the reply. */
+  /** `CLUSTER FAILOVER` with Buffers in the reply. */
   clusterBuffer(subcommand: "FAILOVER", options: "FORCE" | "TAKEOVER", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "FAILOVER", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -1160,7 +1160,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(subcommand: "FLUSHSLOT", slot: number | string, flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "FLUSHSLOT", slot: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER FLUSHSLOT` with Buffers for the strings of the reply. */
+  /** `CLUSTER FLUSHSLOT` with Buffers in the reply. */
   clusterBuffer(subcommand: "FLUSHSLOT", slot: number | string, flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "FLUSHSLOT", slot: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -1171,7 +1171,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "FLUSHSLOTS", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER FLUSHSLOTS` with Buffers for the strings of the reply. */
+  /** `CLUSTER FLUSHSLOTS` with Buffers in the reply. */
   clusterBuffer(subcommand: "FLUSHSLOTS", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Removes a node from the nodes table.
@@ -1181,7 +1181,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER FORGET` with Buffers for the strings of the reply. */
+  /** `CLUSTER FORGET` with Buffers in the reply. */
   clusterBuffer(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns the key names in a hash slot.
@@ -1191,7 +1191,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "GETKEYSINSLOT", slot: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `CLUSTER GETKEYSINSLOT` with Buffers for the strings of the reply. */
+  /** `CLUSTER GETKEYSINSLOT` with Buffers in the reply. */
   clusterBuffer(subcommand: "GETKEYSINSLOT", slot: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Gets the status of ongoing and recently finished slot import and export operations.
@@ -1201,7 +1201,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   cluster(subcommand: "GETSLOTMIGRATIONS", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `CLUSTER GETSLOTMIGRATIONS` with Buffers for the strings of the reply. */
+  /** `CLUSTER GETSLOTMIGRATIONS` with Buffers in the reply. */
   clusterBuffer(subcommand: "GETSLOTMIGRATIONS", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -1211,7 +1211,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   cluster(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `CLUSTER HELP` with Buffers for the strings of the reply. */
+  /** `CLUSTER HELP` with Buffers in the reply. */
   clusterBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns information about the state of a node.
@@ -1221,7 +1221,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "INFO", callback?: Callback<string>): Result<string, Context>;
-  /** `CLUSTER INFO` with Buffers for the strings of the reply. */
+  /** `CLUSTER INFO` with Buffers in the reply. */
   clusterBuffer(subcommand: "INFO", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns the hash slot for a key.
@@ -1231,7 +1231,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "KEYSLOT", key: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `CLUSTER KEYSLOT` with Buffers for the strings of the reply. */
+  /** `CLUSTER KEYSLOT` with Buffers in the reply. */
   clusterBuffer(subcommand: "KEYSLOT", key: RedisValue, callback?: Callback<number>): Result<number, Context>;
   /**
    * Returns a list of all TCP links to and from peer nodes.
@@ -1241,7 +1241,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   cluster(subcommand: "LINKS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  /** `CLUSTER LINKS` with Buffers for the strings of the reply. */
+  /** `CLUSTER LINKS` with Buffers in the reply. */
   clusterBuffer(subcommand: "LINKS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Forces a node to handshake with another node.
@@ -1252,7 +1252,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(subcommand: "MEET", ip: RedisValue, port: number | string, clusterBusPort: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "MEET", ip: RedisValue, port: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER MEET` with Buffers for the strings of the reply. */
+  /** `CLUSTER MEET` with Buffers in the reply. */
   clusterBuffer(subcommand: "MEET", ip: RedisValue, port: number | string, clusterBusPort: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "MEET", ip: RedisValue, port: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -1264,13 +1264,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   cluster(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `CLUSTER MIGRATESLOTS` with Buffers for the strings of the reply. */
+  /** `CLUSTER MIGRATESLOTS` with Buffers in the reply. */
   clusterBuffer(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /** Sends `CLUSTER MIGRATION`. */
   cluster(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   cluster(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `CLUSTER MIGRATION` with Buffers for the strings of the reply. */
+  /** `CLUSTER MIGRATION` with Buffers in the reply. */
   clusterBuffer(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   clusterBuffer(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
@@ -1281,7 +1281,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "MYID", callback?: Callback<string>): Result<string, Context>;
-  /** `CLUSTER MYID` with Buffers for the strings of the reply. */
+  /** `CLUSTER MYID` with Buffers in the reply. */
   clusterBuffer(subcommand: "MYID", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns the shard ID of a node.
@@ -1291,7 +1291,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.2.0
    */
   cluster(subcommand: "MYSHARDID", callback?: Callback<string>): Result<string, Context>;
-  /** `CLUSTER MYSHARDID` with Buffers for the strings of the reply. */
+  /** `CLUSTER MYSHARDID` with Buffers in the reply. */
   clusterBuffer(subcommand: "MYSHARDID", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns the cluster configuration for a node.
@@ -1301,7 +1301,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "NODES", callback?: Callback<string>): Result<string, Context>;
-  /** `CLUSTER NODES` with Buffers for the strings of the reply. */
+  /** `CLUSTER NODES` with Buffers in the reply. */
   clusterBuffer(subcommand: "NODES", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Lists the replica nodes of a primary node.
@@ -1311,7 +1311,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   cluster(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `CLUSTER REPLICAS` with Buffers for the strings of the reply. */
+  /** `CLUSTER REPLICAS` with Buffers in the reply. */
   clusterBuffer(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Configures a node as replica of a primary node or detaches a replica from its primary.
@@ -1321,7 +1321,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER REPLICATE` with Buffers for the strings of the reply. */
+  /** `CLUSTER REPLICATE` with Buffers in the reply. */
   clusterBuffer(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Resets a node.
@@ -1332,7 +1332,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(subcommand: "RESET", resetType: "HARD" | "SOFT", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "RESET", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER RESET` with Buffers for the strings of the reply. */
+  /** `CLUSTER RESET` with Buffers in the reply. */
   clusterBuffer(subcommand: "RESET", resetType: "HARD" | "SOFT", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "RESET", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -1343,7 +1343,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "SAVECONFIG", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER SAVECONFIG` with Buffers for the strings of the reply. */
+  /** `CLUSTER SAVECONFIG` with Buffers in the reply. */
   clusterBuffer(subcommand: "SAVECONFIG", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Sets the configuration epoch for a new node.
@@ -1353,7 +1353,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "SET-CONFIG-EPOCH", configEpoch: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER SET-CONFIG-EPOCH` with Buffers for the strings of the reply. */
+  /** `CLUSTER SET-CONFIG-EPOCH` with Buffers in the reply. */
   clusterBuffer(subcommand: "SET-CONFIG-EPOCH", configEpoch: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Binds a hash slot to a node.
@@ -1364,7 +1364,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(subcommandToken: "SETSLOT", slot: number | string, subcommand: "IMPORTING" | "MIGRATING" | "NODE", value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "SETSLOT", slot: number | string, stable: "STABLE", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CLUSTER SETSLOT` with Buffers for the strings of the reply. */
+  /** `CLUSTER SETSLOT` with Buffers in the reply. */
   clusterBuffer(subcommandToken: "SETSLOT", slot: number | string, subcommand: "IMPORTING" | "MIGRATING" | "NODE", value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "SETSLOT", slot: number | string, stable: "STABLE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -1375,7 +1375,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   cluster(subcommand: "SHARDS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  /** `CLUSTER SHARDS` with Buffers for the strings of the reply. */
+  /** `CLUSTER SHARDS` with Buffers in the reply. */
   clusterBuffer(subcommand: "SHARDS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Lists the replica nodes of a primary node.
@@ -1386,7 +1386,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks Superseded since 5.0.0: use `CLUSTER REPLICAS`.
    */
   cluster(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `CLUSTER SLAVES` with Buffers for the strings of the reply. */
+  /** `CLUSTER SLAVES` with Buffers in the reply. */
   clusterBuffer(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Return an array of slot usage statistics for slots assigned to the current node.
@@ -1400,7 +1400,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, order: "ASC" | "DESC", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `CLUSTER SLOT-STATS` with Buffers for the strings of the reply. */
+  /** `CLUSTER SLOT-STATS` with Buffers in the reply. */
   clusterBuffer(subcommand: "SLOT-STATS", slotsrange: "SLOTSRANGE", startSlot: number | string, endSlot: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, order: "ASC" | "DESC", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
@@ -1414,7 +1414,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   cluster(subcommand: "SLOTS", callback?: Callback<[startSlotRange: number, endSlotRange: number, ...nodes: [host: string, port: number, nodeId: string, info: unknown[]][]][]>): Result<[startSlotRange: number, endSlotRange: number, ...nodes: [host: string, port: number, nodeId: string, info: unknown[]][]][], Context>;
-  /** `CLUSTER SLOTS` with Buffers for the strings of the reply. */
+  /** `CLUSTER SLOTS` with Buffers in the reply. */
   clusterBuffer(subcommand: "SLOTS", callback?: Callback<[startSlotRange: number, endSlotRange: number, ...nodes: [host: Buffer, port: number, nodeId: Buffer, info: unknown[]][]][]>): Result<[startSlotRange: number, endSlotRange: number, ...nodes: [host: Buffer, port: number, nodeId: Buffer, info: unknown[]][]][], Context>;
   /**
    * A container for internal slot migration commands.
@@ -1425,7 +1425,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   cluster(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   cluster(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `CLUSTER SYNCSLOTS` with Buffers for the strings of the reply. */
+  /** `CLUSTER SYNCSLOTS` with Buffers in the reply. */
   clusterBuffer(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   clusterBuffer(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -1437,7 +1437,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.1.0
    */
   clusterscan(cursor: RedisValue, ...args: [...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
-  /** `CLUSTERSCAN` with Buffers for the strings of the reply. */
+  /** `CLUSTERSCAN` with Buffers in the reply. */
   clusterscanBuffer(cursor: RedisValue, ...args: [...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
 
   /**
@@ -1448,7 +1448,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   command(subcommand: "COUNT", callback?: Callback<number>): Result<number, Context>;
-  /** `COMMAND COUNT` with Buffers for the strings of the reply. */
+  /** `COMMAND COUNT` with Buffers in the reply. */
   commandBuffer(subcommand: "COUNT", callback?: Callback<number>): Result<number, Context>;
   /**
    * Returns documentary information about one, multiple or all commands.
@@ -1460,7 +1460,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   command(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   command(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   command(subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  /** `COMMAND DOCS` with Buffers for the strings of the reply. */
+  /** `COMMAND DOCS` with Buffers in the reply. */
   commandBuffer(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   commandBuffer(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   commandBuffer(subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
@@ -1474,7 +1474,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   command(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
   command(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
   command(subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string[], Context>;
-  /** `COMMAND GETKEYS` with Buffers for the strings of the reply. */
+  /** `COMMAND GETKEYS` with Buffers in the reply. */
   commandBuffer(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
   commandBuffer(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   commandBuffer(subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
@@ -1488,7 +1488,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   command(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: string, flags: string[]][]>]): Result<[key: string, flags: string[]][], Context>;
   command(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: string, flags: string[]][]>): Result<[key: string, flags: string[]][], Context>;
   command(subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<[key: string, flags: string[]][], Context>;
-  /** `COMMAND GETKEYSANDFLAGS` with Buffers for the strings of the reply. */
+  /** `COMMAND GETKEYSANDFLAGS` with Buffers in the reply. */
   commandBuffer(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: Buffer, flags: Buffer[]][]>]): Result<[key: Buffer, flags: Buffer[]][], Context>;
   commandBuffer(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: Buffer, flags: Buffer[]][]>): Result<[key: Buffer, flags: Buffer[]][], Context>;
   commandBuffer(subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<[key: Buffer, flags: Buffer[]][], Context>;
@@ -1500,7 +1500,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   command(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `COMMAND HELP` with Buffers for the strings of the reply. */
+  /** `COMMAND HELP` with Buffers in the reply. */
   commandBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns information about one, multiple or all commands.
@@ -1512,7 +1512,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   command(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   command(subcommand: "INFO", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `COMMAND INFO` with Buffers for the strings of the reply. */
+  /** `COMMAND INFO` with Buffers in the reply. */
   commandBuffer(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   commandBuffer(subcommand: "INFO", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
@@ -1525,7 +1525,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   command(subcommand: "LIST", filterbyToken: "FILTERBY", filterby: "MODULE" | "ACLCAT" | "PATTERN", value: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
   command(subcommand: "LIST", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `COMMAND LIST` with Buffers for the strings of the reply. */
+  /** `COMMAND LIST` with Buffers in the reply. */
   commandBuffer(subcommand: "LIST", filterbyToken: "FILTERBY", filterby: "MODULE" | "ACLCAT" | "PATTERN", value: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   commandBuffer(subcommand: "LIST", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
@@ -1539,7 +1539,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   command(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   command(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `COMMAND` with Buffers for the strings of the reply. */
+  /** `COMMAND` with Buffers in the reply. */
   commandBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
@@ -1553,7 +1553,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 8.1.0
    */
   commandlog(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `COMMANDLOG GET` with Buffers for the strings of the reply. */
+  /** `COMMANDLOG GET` with Buffers in the reply. */
   commandlogBuffer(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   /**
    * Shows helpful text about the different subcommands.
@@ -1563,7 +1563,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 8.1.0
    */
   commandlog(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `COMMANDLOG HELP` with Buffers for the strings of the reply. */
+  /** `COMMANDLOG HELP` with Buffers in the reply. */
   commandlogBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns the number of entries in the specified type of command log.
@@ -1573,7 +1573,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 8.1.0
    */
   commandlog(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number>): Result<number, Context>;
-  /** `COMMANDLOG LEN` with Buffers for the strings of the reply. */
+  /** `COMMANDLOG LEN` with Buffers in the reply. */
   commandlogBuffer(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number>): Result<number, Context>;
   /**
    * Clears all entries from the specified type of command log.
@@ -1583,7 +1583,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 8.1.0
    */
   commandlog(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `COMMANDLOG RESET` with Buffers for the strings of the reply. */
+  /** `COMMANDLOG RESET` with Buffers in the reply. */
   commandlogBuffer(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -1595,7 +1595,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   config(...args: [subcommand: "GET", ...parameters: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string[], Record<string, string>, Context["mapping"]>>]): Result<ReplyShape<string[], Record<string, string>, Context["mapping"]>, Context>;
   config(subcommand: "GET", ...parameters: OneOrMany<RedisValue>[]): Result<ReplyShape<string[], Record<string, string>, Context["mapping"]>, Context>;
-  /** `CONFIG GET` with Buffers for the strings of the reply. */
+  /** `CONFIG GET` with Buffers in the reply. */
   configBuffer(...args: [subcommand: "GET", ...parameters: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>>]): Result<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>, Context>;
   configBuffer(subcommand: "GET", ...parameters: OneOrMany<RedisValue>[]): Result<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>, Context>;
   /**
@@ -1606,7 +1606,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   config(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `CONFIG HELP` with Buffers for the strings of the reply. */
+  /** `CONFIG HELP` with Buffers in the reply. */
   configBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Resets the server's statistics.
@@ -1616,7 +1616,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   config(subcommand: "RESETSTAT", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CONFIG RESETSTAT` with Buffers for the strings of the reply. */
+  /** `CONFIG RESETSTAT` with Buffers in the reply. */
   configBuffer(subcommand: "RESETSTAT", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Persists the effective configuration to file.
@@ -1626,7 +1626,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.0
    */
   config(subcommand: "REWRITE", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CONFIG REWRITE` with Buffers for the strings of the reply. */
+  /** `CONFIG REWRITE` with Buffers in the reply. */
   configBuffer(subcommand: "REWRITE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Sets configuration parameters in-flight.
@@ -1637,7 +1637,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   config(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   config(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `CONFIG SET` with Buffers for the strings of the reply. */
+  /** `CONFIG SET` with Buffers in the reply. */
   configBuffer(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   configBuffer(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
@@ -1652,7 +1652,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   copy(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, callback?: Callback<number>): Result<number, Context>;
   copy(source: RedisKey, destination: RedisKey, replace: "REPLACE", callback?: Callback<number>): Result<number, Context>;
   copy(source: RedisKey, destination: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `COPY` with Buffers for the strings of the reply. */
+  /** `COPY` with Buffers in the reply. */
   copyBuffer(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, replace: "REPLACE", callback?: Callback<number>): Result<number, Context>;
   copyBuffer(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, callback?: Callback<number>): Result<number, Context>;
   copyBuffer(source: RedisKey, destination: RedisKey, replace: "REPLACE", callback?: Callback<number>): Result<number, Context>;
@@ -1666,7 +1666,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   dbsize(callback?: Callback<number>): Result<number, Context>;
-  /** `DBSIZE` with Buffers for the strings of the reply. */
+  /** `DBSIZE` with Buffers in the reply. */
   dbsizeBuffer(callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -1679,7 +1679,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   debug(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debug(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   debug(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `DEBUG` with Buffers for the strings of the reply. */
+  /** `DEBUG` with Buffers in the reply. */
   debugBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debugBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   debugBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -1692,7 +1692,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   decr(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `DECR` with Buffers for the strings of the reply. */
+  /** `DECR` with Buffers in the reply. */
   decrBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -1703,7 +1703,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   decrby(key: RedisKey, decrement: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `DECRBY` with Buffers for the strings of the reply. */
+  /** `DECRBY` with Buffers in the reply. */
   decrbyBuffer(key: RedisKey, decrement: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -1715,7 +1715,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   del(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   del(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `DEL` with Buffers for the strings of the reply. */
+  /** `DEL` with Buffers in the reply. */
   delBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   delBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -1727,7 +1727,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   delex(key: RedisKey, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
   delex(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `DELEX` with Buffers for the strings of the reply. */
+  /** `DELEX` with Buffers in the reply. */
   delexBuffer(key: RedisKey, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
   delexBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
@@ -1739,7 +1739,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   delifeq(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `DELIFEQ` with Buffers for the strings of the reply. */
+  /** `DELIFEQ` with Buffers in the reply. */
   delifeqBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -1749,7 +1749,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 8.4.0
    */
   digest(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `DIGEST` with Buffers for the strings of the reply. */
+  /** `DIGEST` with Buffers in the reply. */
   digestBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -1760,7 +1760,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   discard(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `DISCARD` with Buffers for the strings of the reply. */
+  /** `DISCARD` with Buffers in the reply. */
   discardBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -1772,7 +1772,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks The reply is null if the key does not exist.
    */
   dump(key: RedisKey, callback?: Callback<string>): Result<string, Context>;
-  /** `DUMP` with Buffers for the strings of the reply. */
+  /** `DUMP` with Buffers in the reply. */
   dumpBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -1783,7 +1783,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   echo(message: RedisValue, callback?: Callback<string>): Result<string, Context>;
-  /** `ECHO` with Buffers for the strings of the reply. */
+  /** `ECHO` with Buffers in the reply. */
   echoBuffer(message: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -1796,7 +1796,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   eval(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   eval(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   eval(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `EVAL` with Buffers for the strings of the reply. */
+  /** `EVAL` with Buffers in the reply. */
   evalBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   evalBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalBuffer(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -1811,7 +1811,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   eval_ro(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   eval_ro(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   eval_ro(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `EVAL_RO` with Buffers for the strings of the reply. */
+  /** `EVAL_RO` with Buffers in the reply. */
   eval_roBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   eval_roBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   eval_roBuffer(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -1826,7 +1826,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   evalsha(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   evalsha(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalsha(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `EVALSHA` with Buffers for the strings of the reply. */
+  /** `EVALSHA` with Buffers in the reply. */
   evalshaBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   evalshaBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalshaBuffer(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -1841,7 +1841,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   evalsha_ro(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   evalsha_ro(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalsha_ro(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `EVALSHA_RO` with Buffers for the strings of the reply. */
+  /** `EVALSHA_RO` with Buffers in the reply. */
   evalsha_roBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   evalsha_roBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalsha_roBuffer(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -1855,7 +1855,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   exists(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   exists(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `EXISTS` with Buffers for the strings of the reply. */
+  /** `EXISTS` with Buffers in the reply. */
   existsBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   existsBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -1868,7 +1868,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   expire(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   expire(key: RedisKey, seconds: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `EXPIRE` with Buffers for the strings of the reply. */
+  /** `EXPIRE` with Buffers in the reply. */
   expireBuffer(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   expireBuffer(key: RedisKey, seconds: number | string, callback?: Callback<number>): Result<number, Context>;
 
@@ -1881,7 +1881,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   expireat(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   expireat(key: RedisKey, unixTimeSeconds: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `EXPIREAT` with Buffers for the strings of the reply. */
+  /** `EXPIREAT` with Buffers in the reply. */
   expireatBuffer(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   expireatBuffer(key: RedisKey, unixTimeSeconds: number | string, callback?: Callback<number>): Result<number, Context>;
 
@@ -1893,7 +1893,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   expiretime(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `EXPIRETIME` with Buffers for the strings of the reply. */
+  /** `EXPIRETIME` with Buffers in the reply. */
   expiretimeBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -1904,7 +1904,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   failover(...args: [...to: [] | [to: "TO", host: string | Buffer, port: number | string, ...force: [] | [force: "FORCE"]], ...abort: [] | [abort: "ABORT"], ...timeout: [] | [timeout: "TIMEOUT", milliseconds: number | string], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
-  /** `FAILOVER` with Buffers for the strings of the reply. */
+  /** `FAILOVER` with Buffers in the reply. */
   failoverBuffer(...args: [...to: [] | [to: "TO", host: string | Buffer, port: number | string, ...force: [] | [force: "FORCE"]], ...abort: [] | [abort: "ABORT"], ...timeout: [] | [timeout: "TIMEOUT", milliseconds: number | string], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
 
   /**
@@ -1917,7 +1917,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   fcall(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   fcall(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcall(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `FCALL` with Buffers for the strings of the reply. */
+  /** `FCALL` with Buffers in the reply. */
   fcallBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   fcallBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcallBuffer(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -1932,7 +1932,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   fcall_ro(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   fcall_ro(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcall_ro(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `FCALL_RO` with Buffers for the strings of the reply. */
+  /** `FCALL_RO` with Buffers in the reply. */
   fcall_roBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   fcall_roBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcall_roBuffer(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -1946,7 +1946,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   flushall(flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
   flushall(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FLUSHALL` with Buffers for the strings of the reply. */
+  /** `FLUSHALL` with Buffers in the reply. */
   flushallBuffer(flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
   flushallBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -1959,7 +1959,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   flushdb(flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
   flushdb(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FLUSHDB` with Buffers for the strings of the reply. */
+  /** `FLUSHDB` with Buffers in the reply. */
   flushdbBuffer(flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
   flushdbBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -1971,7 +1971,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   function(subcommand: "DELETE", libraryName: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FUNCTION DELETE` with Buffers for the strings of the reply. */
+  /** `FUNCTION DELETE` with Buffers in the reply. */
   functionBuffer(subcommand: "DELETE", libraryName: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Dumps all libraries into a serialized binary payload.
@@ -1981,7 +1981,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   function(subcommand: "DUMP", callback?: Callback<string>): Result<string, Context>;
-  /** `FUNCTION DUMP` with Buffers for the strings of the reply. */
+  /** `FUNCTION DUMP` with Buffers in the reply. */
   functionBuffer(subcommand: "DUMP", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Deletes all libraries and functions.
@@ -1992,7 +1992,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   function(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
   function(subcommand: "FLUSH", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FUNCTION FLUSH` with Buffers for the strings of the reply. */
+  /** `FUNCTION FLUSH` with Buffers in the reply. */
   functionBuffer(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
   functionBuffer(subcommand: "FLUSH", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -2003,7 +2003,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   function(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `FUNCTION HELP` with Buffers for the strings of the reply. */
+  /** `FUNCTION HELP` with Buffers in the reply. */
   functionBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Terminates a function during execution.
@@ -2013,7 +2013,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   function(subcommand: "KILL", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FUNCTION KILL` with Buffers for the strings of the reply. */
+  /** `FUNCTION KILL` with Buffers in the reply. */
   functionBuffer(subcommand: "KILL", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns information about all libraries.
@@ -2026,7 +2026,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   function(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   function(subcommand: "LIST", withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   function(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  /** `FUNCTION LIST` with Buffers for the strings of the reply. */
+  /** `FUNCTION LIST` with Buffers in the reply. */
   functionBuffer(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   functionBuffer(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   functionBuffer(subcommand: "LIST", withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
@@ -2040,7 +2040,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   function(subcommand: "LOAD", replace: "REPLACE", functionCode: RedisValue, callback?: Callback<string>): Result<string, Context>;
   function(subcommand: "LOAD", functionCode: RedisValue, callback?: Callback<string>): Result<string, Context>;
-  /** `FUNCTION LOAD` with Buffers for the strings of the reply. */
+  /** `FUNCTION LOAD` with Buffers in the reply. */
   functionBuffer(subcommand: "LOAD", replace: "REPLACE", functionCode: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   functionBuffer(subcommand: "LOAD", functionCode: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -2052,7 +2052,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   function(subcommand: "RESTORE", serializedValue: RedisValue, policy: "FLUSH" | "APPEND" | "REPLACE", callback?: Callback<"OK">): Result<"OK", Context>;
   function(subcommand: "RESTORE", serializedValue: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FUNCTION RESTORE` with Buffers for the strings of the reply. */
+  /** `FUNCTION RESTORE` with Buffers in the reply. */
   functionBuffer(subcommand: "RESTORE", serializedValue: RedisValue, policy: "FLUSH" | "APPEND" | "REPLACE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   functionBuffer(subcommand: "RESTORE", serializedValue: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -2063,7 +2063,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   function(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  /** `FUNCTION STATS` with Buffers for the strings of the reply. */
+  /** `FUNCTION STATS` with Buffers in the reply. */
   functionBuffer(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
 
   /**
@@ -2081,7 +2081,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geoadd(key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   geoadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `GEOADD` with Buffers for the strings of the reply. */
+  /** `GEOADD` with Buffers in the reply. */
   geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
@@ -2100,7 +2100,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   geodist(key: RedisKey, member1: RedisValue, member2: RedisValue, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<string | null>): Result<string | null, Context>;
   geodist(key: RedisKey, member1: RedisValue, member2: RedisValue, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `GEODIST` with Buffers for the strings of the reply. */
+  /** `GEODIST` with Buffers in the reply. */
   geodistBuffer(key: RedisKey, member1: RedisValue, member2: RedisValue, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   geodistBuffer(key: RedisKey, member1: RedisValue, member2: RedisValue, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
@@ -2115,7 +2115,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geohash(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
   geohash(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
   geohash(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<string[], Context>;
-  /** `GEOHASH` with Buffers for the strings of the reply. */
+  /** `GEOHASH` with Buffers in the reply. */
   geohashBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
   geohashBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   geohashBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
@@ -2130,7 +2130,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geopos(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>]): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geopos(key: RedisKey, callback?: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geopos(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
-  /** `GEOPOS` with Buffers for the strings of the reply. */
+  /** `GEOPOS` with Buffers in the reply. */
   geoposBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>]): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geoposBuffer(key: RedisKey, callback?: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geoposBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
@@ -2146,7 +2146,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `GEORADIUS` with Buffers for the strings of the reply. */
+  /** `GEORADIUS` with Buffers in the reply. */
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
@@ -2162,7 +2162,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_ro(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `GEORADIUS_RO` with Buffers for the strings of the reply. */
+  /** `GEORADIUS_RO` with Buffers in the reply. */
   georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_roBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
@@ -2178,7 +2178,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `GEORADIUSBYMEMBER` with Buffers for the strings of the reply. */
+  /** `GEORADIUSBYMEMBER` with Buffers in the reply. */
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
@@ -2194,7 +2194,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_ro(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `GEORADIUSBYMEMBER_RO` with Buffers for the strings of the reply. */
+  /** `GEORADIUSBYMEMBER_RO` with Buffers in the reply. */
   georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_roBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
@@ -2212,7 +2212,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearch(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
   geosearch(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   geosearch(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `GEOSEARCH` with Buffers for the strings of the reply. */
+  /** `GEOSEARCH` with Buffers in the reply. */
   geosearchBuffer(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
   geosearchBuffer(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
   geosearchBuffer(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
@@ -2233,7 +2233,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearchstore(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
   geosearchstore(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   geosearchstore(destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `GEOSEARCHSTORE` with Buffers for the strings of the reply. */
+  /** `GEOSEARCHSTORE` with Buffers in the reply. */
   geosearchstoreBuffer(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
   geosearchstoreBuffer(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
   geosearchstoreBuffer(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
@@ -2249,7 +2249,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   get(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `GET` with Buffers for the strings of the reply. */
+  /** `GET` with Buffers in the reply. */
   getBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -2260,7 +2260,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   getbit(key: RedisKey, offset: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `GETBIT` with Buffers for the strings of the reply. */
+  /** `GETBIT` with Buffers in the reply. */
   getbitBuffer(key: RedisKey, offset: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2271,7 +2271,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   getdel(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `GETDEL` with Buffers for the strings of the reply. */
+  /** `GETDEL` with Buffers in the reply. */
   getdelBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -2284,7 +2284,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   getex(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
   getex(key: RedisKey, persist: "PERSIST", callback?: Callback<string | null>): Result<string | null, Context>;
   getex(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `GETEX` with Buffers for the strings of the reply. */
+  /** `GETEX` with Buffers in the reply. */
   getexBuffer(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   getexBuffer(key: RedisKey, persist: "PERSIST", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   getexBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
@@ -2297,7 +2297,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.4.0
    */
   getrange(key: RedisKey, start: number | string, end: number | string, callback?: Callback<string>): Result<string, Context>;
-  /** `GETRANGE` with Buffers for the strings of the reply. */
+  /** `GETRANGE` with Buffers in the reply. */
   getrangeBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -2308,7 +2308,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   getset(key: RedisKey, value: RedisValue, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `GETSET` with Buffers for the strings of the reply. */
+  /** `GETSET` with Buffers in the reply. */
   getsetBuffer(key: RedisKey, value: RedisValue, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -2320,7 +2320,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hdel(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   hdel(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `HDEL` with Buffers for the strings of the reply. */
+  /** `HDEL` with Buffers in the reply. */
   hdelBuffer(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   hdelBuffer(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
@@ -2336,7 +2336,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hello(protover: number | string, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   hello(protover: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   hello(callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  /** `HELLO` with Buffers for the strings of the reply. */
+  /** `HELLO` with Buffers in the reply. */
   helloBuffer(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   helloBuffer(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   helloBuffer(protover: number | string, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
@@ -2351,7 +2351,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hexists(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  /** `HEXISTS` with Buffers for the strings of the reply. */
+  /** `HEXISTS` with Buffers in the reply. */
   hexistsBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2365,7 +2365,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hexpire(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hexpire(...args: [key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hexpire(key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HEXPIRE` with Buffers for the strings of the reply. */
+  /** `HEXPIRE` with Buffers in the reply. */
   hexpireBuffer(...args: [key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hexpireBuffer(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hexpireBuffer(...args: [key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
@@ -2382,7 +2382,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hexpireat(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hexpireat(...args: [key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hexpireat(key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HEXPIREAT` with Buffers for the strings of the reply. */
+  /** `HEXPIREAT` with Buffers in the reply. */
   hexpireatBuffer(...args: [key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hexpireatBuffer(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hexpireatBuffer(...args: [key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
@@ -2397,7 +2397,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hexpiretime(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hexpiretime(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HEXPIRETIME` with Buffers for the strings of the reply. */
+  /** `HEXPIRETIME` with Buffers in the reply. */
   hexpiretimeBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hexpiretimeBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
@@ -2409,7 +2409,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hget(key: RedisKey, field: string | Buffer, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `HGET` with Buffers for the strings of the reply. */
+  /** `HGET` with Buffers in the reply. */
   hgetBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -2420,7 +2420,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hgetall(key: RedisKey, callback?: Callback<Record<string, string>>): Result<Record<string, string>, Context>;
-  /** `HGETALL` with Buffers for the strings of the reply. */
+  /** `HGETALL` with Buffers in the reply. */
   hgetallBuffer(key: RedisKey, callback?: Callback<Record<string, Buffer>>): Result<Record<string, Buffer>, Context>;
 
   /**
@@ -2432,7 +2432,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hgetdel(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   hgetdel(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
-  /** `HGETDEL` with Buffers for the strings of the reply. */
+  /** `HGETDEL` with Buffers in the reply. */
   hgetdelBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   hgetdelBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
 
@@ -2449,7 +2449,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hgetex(key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
   hgetex(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   hgetex(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
-  /** `HGETEX` with Buffers for the strings of the reply. */
+  /** `HGETEX` with Buffers in the reply. */
   hgetexBuffer(...args: [key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   hgetexBuffer(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
   hgetexBuffer(...args: [key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
@@ -2463,7 +2463,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: hash
    */
   himport(subcommand: "DISCARD", fieldsetName: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `HIMPORT DISCARD` with Buffers for the strings of the reply. */
+  /** `HIMPORT DISCARD` with Buffers in the reply. */
   himportBuffer(subcommand: "DISCARD", fieldsetName: RedisValue, callback?: Callback<number>): Result<number, Context>;
   /**
    * Forgets every fieldset of this connection.
@@ -2471,7 +2471,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: hash
    */
   himport(subcommand: "DISCARDALL", callback?: Callback<number>): Result<number, Context>;
-  /** `HIMPORT DISCARDALL` with Buffers for the strings of the reply. */
+  /** `HIMPORT DISCARDALL` with Buffers in the reply. */
   himportBuffer(subcommand: "DISCARDALL", callback?: Callback<number>): Result<number, Context>;
   /**
    * Announces the field names of a fieldset to this connection.
@@ -2480,7 +2480,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   himport(...args: [subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[], callback: Callback<"OK">]): Result<"OK", Context>;
   himport(subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[]): Result<"OK", Context>;
-  /** `HIMPORT PREPARE` with Buffers for the strings of the reply. */
+  /** `HIMPORT PREPARE` with Buffers in the reply. */
   himportBuffer(...args: [subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   himportBuffer(subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[]): Result<Buffer, Context>;
   /**
@@ -2490,7 +2490,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   himport(...args: [subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   himport(subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `HIMPORT SET` with Buffers for the strings of the reply. */
+  /** `HIMPORT SET` with Buffers in the reply. */
   himportBuffer(...args: [subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   himportBuffer(subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
@@ -2502,7 +2502,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hincrby(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `HINCRBY` with Buffers for the strings of the reply. */
+  /** `HINCRBY` with Buffers in the reply. */
   hincrbyBuffer(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2513,7 +2513,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   hincrbyfloat(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<string>): Result<string, Context>;
-  /** `HINCRBYFLOAT` with Buffers for the strings of the reply. */
+  /** `HINCRBYFLOAT` with Buffers in the reply. */
   hincrbyfloatBuffer(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -2524,7 +2524,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hkeys(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `HKEYS` with Buffers for the strings of the reply. */
+  /** `HKEYS` with Buffers in the reply. */
   hkeysBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
   /**
@@ -2535,7 +2535,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `HLEN` with Buffers for the strings of the reply. */
+  /** `HLEN` with Buffers in the reply. */
   hlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2547,7 +2547,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hmget(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   hmget(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
-  /** `HMGET` with Buffers for the strings of the reply. */
+  /** `HMGET` with Buffers in the reply. */
   hmgetBuffer(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   hmgetBuffer(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
 
@@ -2562,7 +2562,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hmset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
   hmset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   hmset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `HMSET` with Buffers for the strings of the reply. */
+  /** `HMSET` with Buffers in the reply. */
   hmsetBuffer(key: RedisKey, data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
@@ -2575,7 +2575,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hotkeys(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   hotkeys(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `HOTKEYS` with Buffers for the strings of the reply. */
+  /** `HOTKEYS` with Buffers in the reply. */
   hotkeysBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   hotkeysBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -2588,7 +2588,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hpersist(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpersist(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HPERSIST` with Buffers for the strings of the reply. */
+  /** `HPERSIST` with Buffers in the reply. */
   hpersistBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpersistBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
@@ -2603,7 +2603,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hpexpire(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hpexpire(...args: [key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpexpire(key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HPEXPIRE` with Buffers for the strings of the reply. */
+  /** `HPEXPIRE` with Buffers in the reply. */
   hpexpireBuffer(...args: [key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpexpireBuffer(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hpexpireBuffer(...args: [key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
@@ -2620,7 +2620,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hpexpireat(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hpexpireat(...args: [key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpexpireat(key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HPEXPIREAT` with Buffers for the strings of the reply. */
+  /** `HPEXPIREAT` with Buffers in the reply. */
   hpexpireatBuffer(...args: [key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   hpexpireatBuffer(...args: [key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
@@ -2635,7 +2635,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hpexpiretime(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpexpiretime(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HPEXPIRETIME` with Buffers for the strings of the reply. */
+  /** `HPEXPIRETIME` with Buffers in the reply. */
   hpexpiretimeBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpexpiretimeBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
@@ -2648,7 +2648,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hpttl(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpttl(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HPTTL` with Buffers for the strings of the reply. */
+  /** `HPTTL` with Buffers in the reply. */
   hpttlBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   hpttlBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
@@ -2662,7 +2662,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hrandfield(key: RedisKey, count: number | string, withvalues: "WITHVALUES", callback?: Callback<ReplyShape<string[], [field: string, value: string][], Context["mapping"]>>): Result<ReplyShape<string[], [field: string, value: string][], Context["mapping"]>, Context>;
   hrandfield(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   hrandfield(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `HRANDFIELD` with Buffers for the strings of the reply. */
+  /** `HRANDFIELD` with Buffers in the reply. */
   hrandfieldBuffer(key: RedisKey, count: number | string, withvalues: "WITHVALUES", callback?: Callback<ReplyShape<Buffer[], [field: Buffer, value: Buffer][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [field: Buffer, value: Buffer][], Context["mapping"]>, Context>;
   hrandfieldBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   hrandfieldBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
@@ -2676,7 +2676,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hscan(key: RedisKey, cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
   hscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
-  /** `HSCAN` with Buffers for the strings of the reply. */
+  /** `HSCAN` with Buffers in the reply. */
   hscanBuffer(key: RedisKey, cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
   hscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
 
@@ -2691,7 +2691,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   hset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   hset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `HSET` with Buffers for the strings of the reply. */
+  /** `HSET` with Buffers in the reply. */
   hsetBuffer(key: RedisKey, data: object, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
@@ -2706,7 +2706,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   hsetex(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   hsetex(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
-  /** `HSETEX` with Buffers for the strings of the reply. */
+  /** `HSETEX` with Buffers in the reply. */
   hsetexBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   hsetexBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 
@@ -2718,7 +2718,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hsetnx(key: RedisKey, field: string | Buffer, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `HSETNX` with Buffers for the strings of the reply. */
+  /** `HSETNX` with Buffers in the reply. */
   hsetnxBuffer(key: RedisKey, field: string | Buffer, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2729,7 +2729,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.2.0
    */
   hstrlen(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  /** `HSTRLEN` with Buffers for the strings of the reply. */
+  /** `HSTRLEN` with Buffers in the reply. */
   hstrlenBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2741,7 +2741,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   httl(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   httl(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `HTTL` with Buffers for the strings of the reply. */
+  /** `HTTL` with Buffers in the reply. */
   httlBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   httlBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
@@ -2753,7 +2753,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   hvals(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `HVALS` with Buffers for the strings of the reply. */
+  /** `HVALS` with Buffers in the reply. */
   hvalsBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
   /**
@@ -2764,7 +2764,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   incr(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `INCR` with Buffers for the strings of the reply. */
+  /** `INCR` with Buffers in the reply. */
   incrBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2775,7 +2775,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   incrby(key: RedisKey, increment: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `INCRBY` with Buffers for the strings of the reply. */
+  /** `INCRBY` with Buffers in the reply. */
   incrbyBuffer(key: RedisKey, increment: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2786,7 +2786,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   incrbyfloat(key: RedisKey, increment: number | string, callback?: Callback<string>): Result<string, Context>;
-  /** `INCRBYFLOAT` with Buffers for the strings of the reply. */
+  /** `INCRBYFLOAT` with Buffers in the reply. */
   incrbyfloatBuffer(key: RedisKey, increment: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -2796,7 +2796,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   increx(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   increx(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
-  /** `INCREX` with Buffers for the strings of the reply. */
+  /** `INCREX` with Buffers in the reply. */
   increxBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
   increxBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
 
@@ -2810,7 +2810,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   info(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
   info(callback?: Callback<string>): Result<string, Context>;
   info(...sections: OneOrMany<RedisValue>[]): Result<string, Context>;
-  /** `INFO` with Buffers for the strings of the reply. */
+  /** `INFO` with Buffers in the reply. */
   infoBuffer(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   infoBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
   infoBuffer(...sections: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
@@ -2823,7 +2823,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   keys(pattern: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `KEYS` with Buffers for the strings of the reply. */
+  /** `KEYS` with Buffers in the reply. */
   keysBuffer(pattern: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
   /**
@@ -2834,7 +2834,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   lastsave(callback?: Callback<number>): Result<number, Context>;
-  /** `LASTSAVE` with Buffers for the strings of the reply. */
+  /** `LASTSAVE` with Buffers in the reply. */
   lastsaveBuffer(callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2845,7 +2845,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   latency(subcommand: "DOCTOR", callback?: Callback<string>): Result<string, Context>;
-  /** `LATENCY DOCTOR` with Buffers for the strings of the reply. */
+  /** `LATENCY DOCTOR` with Buffers in the reply. */
   latencyBuffer(subcommand: "DOCTOR", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns a latency graph for an event.
@@ -2855,7 +2855,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   latency(subcommand: "GRAPH", event: RedisValue, callback?: Callback<string>): Result<string, Context>;
-  /** `LATENCY GRAPH` with Buffers for the strings of the reply. */
+  /** `LATENCY GRAPH` with Buffers in the reply. */
   latencyBuffer(subcommand: "GRAPH", event: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -2865,7 +2865,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   latency(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `LATENCY HELP` with Buffers for the strings of the reply. */
+  /** `LATENCY HELP` with Buffers in the reply. */
   latencyBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns the cumulative distribution of latencies of a subset or all commands.
@@ -2877,7 +2877,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   latency(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latency(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latency(subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  /** `LATENCY HISTOGRAM` with Buffers for the strings of the reply. */
+  /** `LATENCY HISTOGRAM` with Buffers in the reply. */
   latencyBuffer(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latencyBuffer(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latencyBuffer(subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
@@ -2889,7 +2889,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   latency(subcommand: "HISTORY", event: RedisValue, callback?: Callback<[timestamp: number, milliseconds: number][]>): Result<[timestamp: number, milliseconds: number][], Context>;
-  /** `LATENCY HISTORY` with Buffers for the strings of the reply. */
+  /** `LATENCY HISTORY` with Buffers in the reply. */
   latencyBuffer(subcommand: "HISTORY", event: RedisValue, callback?: Callback<[timestamp: number, milliseconds: number][]>): Result<[timestamp: number, milliseconds: number][], Context>;
   /**
    * Returns the latest latency samples for all events.
@@ -2899,7 +2899,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   latency(subcommand: "LATEST", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `LATENCY LATEST` with Buffers for the strings of the reply. */
+  /** `LATENCY LATEST` with Buffers in the reply. */
   latencyBuffer(subcommand: "LATEST", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   /**
    * Resets the latency data for one or more events.
@@ -2911,7 +2911,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   latency(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   latency(subcommand: "RESET", callback?: Callback<number>): Result<number, Context>;
   latency(subcommand: "RESET", ...events: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `LATENCY RESET` with Buffers for the strings of the reply. */
+  /** `LATENCY RESET` with Buffers in the reply. */
   latencyBuffer(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   latencyBuffer(subcommand: "RESET", callback?: Callback<number>): Result<number, Context>;
   latencyBuffer(subcommand: "RESET", ...events: OneOrMany<RedisValue>[]): Result<number, Context>;
@@ -2927,7 +2927,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   lcs(key1: RedisKey, key2: RedisKey, len: "LEN", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number> | undefined]): Result<number, Context>;
   lcs(key1: RedisKey, key2: RedisKey, idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>> | undefined]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   lcs(key1: RedisKey, key2: RedisKey, ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<string> | undefined]): Result<string, Context>;
-  /** `LCS` with Buffers for the strings of the reply. */
+  /** `LCS` with Buffers in the reply. */
   lcsBuffer(key1: RedisKey, key2: RedisKey, len: "LEN", idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number> | undefined]): Result<number, Context>;
   lcsBuffer(key1: RedisKey, key2: RedisKey, len: "LEN", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number> | undefined]): Result<number, Context>;
   lcsBuffer(key1: RedisKey, key2: RedisKey, idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>> | undefined]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
@@ -2941,7 +2941,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   lindex(key: RedisKey, index: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `LINDEX` with Buffers for the strings of the reply. */
+  /** `LINDEX` with Buffers in the reply. */
   lindexBuffer(key: RedisKey, index: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -2952,7 +2952,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   linsert(key: RedisKey, where: "BEFORE" | "AFTER", pivot: RedisValue, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `LINSERT` with Buffers for the strings of the reply. */
+  /** `LINSERT` with Buffers in the reply. */
   linsertBuffer(key: RedisKey, where: "BEFORE" | "AFTER", pivot: RedisValue, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2963,7 +2963,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   llen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `LLEN` with Buffers for the strings of the reply. */
+  /** `LLEN` with Buffers in the reply. */
   llenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -2975,7 +2975,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks The reply is null if the source is empty.
    */
   lmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<string>): Result<string, Context>;
-  /** `LMOVE` with Buffers for the strings of the reply. */
+  /** `LMOVE` with Buffers in the reply. */
   lmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -2986,7 +2986,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<string[] | null>): Result<string[] | null, Context>;
   lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
   lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  /** `LMOVEM` with Buffers for the strings of the reply. */
+  /** `LMOVEM` with Buffers in the reply. */
   lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
   lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
   lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
@@ -3002,7 +3002,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: string, members: string[]] | null, Context>;
   lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: string, members: string[]] | null>]): Result<[key: string, members: string[]] | null, Context>;
   lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT"]): Result<[key: string, members: string[]] | null, Context>;
-  /** `LMPOP` with Buffers for the strings of the reply. */
+  /** `LMPOP` with Buffers in the reply. */
   lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
@@ -3016,7 +3016,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   lolwut(versionToken: "VERSION", version: number | string, callback?: Callback<string>): Result<string, Context>;
   lolwut(callback?: Callback<string>): Result<string, Context>;
-  /** `LOLWUT` with Buffers for the strings of the reply. */
+  /** `LOLWUT` with Buffers in the reply. */
   lolwutBuffer(versionToken: "VERSION", version: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   lolwutBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -3029,7 +3029,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   lpop(key: RedisKey, count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
   lpop(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `LPOP` with Buffers for the strings of the reply. */
+  /** `LPOP` with Buffers in the reply. */
   lpopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
   lpopBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
@@ -3048,7 +3048,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
   lpos(key: RedisKey, element: RedisValue, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
   lpos(key: RedisKey, element: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `LPOS` with Buffers for the strings of the reply. */
+  /** `LPOS` with Buffers in the reply. */
   lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[]>): Result<number[], Context>;
   lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, callback?: Callback<number[]>): Result<number[], Context>;
   lposBuffer(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[]>): Result<number[], Context>;
@@ -3067,7 +3067,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   lpush(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   lpush(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `LPUSH` with Buffers for the strings of the reply. */
+  /** `LPUSH` with Buffers in the reply. */
   lpushBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   lpushBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -3080,7 +3080,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   lpushx(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   lpushx(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `LPUSHX` with Buffers for the strings of the reply. */
+  /** `LPUSHX` with Buffers in the reply. */
   lpushxBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   lpushxBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -3092,7 +3092,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   lrange(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `LRANGE` with Buffers for the strings of the reply. */
+  /** `LRANGE` with Buffers in the reply. */
   lrangeBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
   /**
@@ -3103,7 +3103,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   lrem(key: RedisKey, count: number | string, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `LREM` with Buffers for the strings of the reply. */
+  /** `LREM` with Buffers in the reply. */
   lremBuffer(key: RedisKey, count: number | string, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3114,7 +3114,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   lset(key: RedisKey, index: number | string, element: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `LSET` with Buffers for the strings of the reply. */
+  /** `LSET` with Buffers in the reply. */
   lsetBuffer(key: RedisKey, index: number | string, element: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3125,7 +3125,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   ltrim(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `LTRIM` with Buffers for the strings of the reply. */
+  /** `LTRIM` with Buffers in the reply. */
   ltrimBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3136,7 +3136,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   memory(subcommand: "DOCTOR", callback?: Callback<string>): Result<string, Context>;
-  /** `MEMORY DOCTOR` with Buffers for the strings of the reply. */
+  /** `MEMORY DOCTOR` with Buffers in the reply. */
   memoryBuffer(subcommand: "DOCTOR", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -3146,7 +3146,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   memory(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `MEMORY HELP` with Buffers for the strings of the reply. */
+  /** `MEMORY HELP` with Buffers in the reply. */
   memoryBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns the allocator statistics.
@@ -3156,7 +3156,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   memory(subcommand: "MALLOC-STATS", callback?: Callback<string>): Result<string, Context>;
-  /** `MEMORY MALLOC-STATS` with Buffers for the strings of the reply. */
+  /** `MEMORY MALLOC-STATS` with Buffers in the reply. */
   memoryBuffer(subcommand: "MALLOC-STATS", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Asks the allocator to release memory.
@@ -3166,7 +3166,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   memory(subcommand: "PURGE", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `MEMORY PURGE` with Buffers for the strings of the reply. */
+  /** `MEMORY PURGE` with Buffers in the reply. */
   memoryBuffer(subcommand: "PURGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns details about memory usage.
@@ -3176,7 +3176,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   memory(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  /** `MEMORY STATS` with Buffers for the strings of the reply. */
+  /** `MEMORY STATS` with Buffers in the reply. */
   memoryBuffer(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Estimates the memory usage of a key.
@@ -3187,7 +3187,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   memory(subcommand: "USAGE", key: RedisKey, samples: "SAMPLES", count: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
   memory(subcommand: "USAGE", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `MEMORY USAGE` with Buffers for the strings of the reply. */
+  /** `MEMORY USAGE` with Buffers in the reply. */
   memoryBuffer(subcommand: "USAGE", key: RedisKey, samples: "SAMPLES", count: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
   memoryBuffer(subcommand: "USAGE", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
 
@@ -3200,7 +3200,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   mget(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   mget(...keys: OneOrMany<RedisKey>[]): Result<(string | null)[], Context>;
-  /** `MGET` with Buffers for the strings of the reply. */
+  /** `MGET` with Buffers in the reply. */
   mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   mgetBuffer(...keys: OneOrMany<RedisKey>[]): Result<(Buffer | null)[], Context>;
 
@@ -3214,7 +3214,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: [...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<"OK" | "NOKEY"> | undefined]): Result<"OK" | "NOKEY", Context>;
   migrate(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK" | "NOKEY">]): Result<"OK" | "NOKEY", Context>;
   migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<"OK" | "NOKEY", Context>;
-  /** `MIGRATE` with Buffers for the strings of the reply. */
+  /** `MIGRATE` with Buffers in the reply. */
   migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: [...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
   migrateBuffer(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
@@ -3227,7 +3227,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   module(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `MODULE HELP` with Buffers for the strings of the reply. */
+  /** `MODULE HELP` with Buffers in the reply. */
   moduleBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns all loaded modules.
@@ -3237,7 +3237,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   module(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  /** `MODULE LIST` with Buffers for the strings of the reply. */
+  /** `MODULE LIST` with Buffers in the reply. */
   moduleBuffer(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Loads a module.
@@ -3249,7 +3249,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   module(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   module(subcommand: "LOAD", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   module(subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `MODULE LOAD` with Buffers for the strings of the reply. */
+  /** `MODULE LOAD` with Buffers in the reply. */
   moduleBuffer(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOAD", path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
@@ -3267,7 +3267,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   module(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `MODULE LOADEX` with Buffers for the strings of the reply. */
+  /** `MODULE LOADEX` with Buffers in the reply. */
   moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
@@ -3283,7 +3283,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   module(subcommand: "UNLOAD", name: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `MODULE UNLOAD` with Buffers for the strings of the reply. */
+  /** `MODULE UNLOAD` with Buffers in the reply. */
   moduleBuffer(subcommand: "UNLOAD", name: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3294,7 +3294,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   move(key: RedisKey, db: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `MOVE` with Buffers for the strings of the reply. */
+  /** `MOVE` with Buffers in the reply. */
   moveBuffer(key: RedisKey, db: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3308,7 +3308,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   mset(map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
   mset(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   mset(...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `MSET` with Buffers for the strings of the reply. */
+  /** `MSET` with Buffers in the reply. */
   msetBuffer(data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
@@ -3323,7 +3323,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   msetex(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback: Callback<number>]): Result<number, Context>;
   msetex(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"]]): Result<number, Context>;
-  /** `MSETEX` with Buffers for the strings of the reply. */
+  /** `MSETEX` with Buffers in the reply. */
   msetexBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback: Callback<number>]): Result<number, Context>;
   msetexBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"]]): Result<number, Context>;
 
@@ -3338,7 +3338,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   msetnx(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   msetnx(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   msetnx(...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `MSETNX` with Buffers for the strings of the reply. */
+  /** `MSETNX` with Buffers in the reply. */
   msetnxBuffer(data: object, callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
@@ -3352,7 +3352,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.3
    */
   object(subcommand: "ENCODING", key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `OBJECT ENCODING` with Buffers for the strings of the reply. */
+  /** `OBJECT ENCODING` with Buffers in the reply. */
   objectBuffer(subcommand: "ENCODING", key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   /**
    * Returns the logarithmic access frequency counter of an object.
@@ -3362,7 +3362,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   object(subcommand: "FREQ", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `OBJECT FREQ` with Buffers for the strings of the reply. */
+  /** `OBJECT FREQ` with Buffers in the reply. */
   objectBuffer(subcommand: "FREQ", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -3372,7 +3372,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   object(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `OBJECT HELP` with Buffers for the strings of the reply. */
+  /** `OBJECT HELP` with Buffers in the reply. */
   objectBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns the time since the last access to an object.
@@ -3382,7 +3382,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.3
    */
   object(subcommand: "IDLETIME", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `OBJECT IDLETIME` with Buffers for the strings of the reply. */
+  /** `OBJECT IDLETIME` with Buffers in the reply. */
   objectBuffer(subcommand: "IDLETIME", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
   /**
    * Returns the reference count of a value of a key.
@@ -3392,7 +3392,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.3
    */
   object(subcommand: "REFCOUNT", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `OBJECT REFCOUNT` with Buffers for the strings of the reply. */
+  /** `OBJECT REFCOUNT` with Buffers in the reply. */
   objectBuffer(subcommand: "REFCOUNT", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
 
   /**
@@ -3403,7 +3403,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   persist(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `PERSIST` with Buffers for the strings of the reply. */
+  /** `PERSIST` with Buffers in the reply. */
   persistBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3415,7 +3415,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   pexpire(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   pexpire(key: RedisKey, milliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `PEXPIRE` with Buffers for the strings of the reply. */
+  /** `PEXPIRE` with Buffers in the reply. */
   pexpireBuffer(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   pexpireBuffer(key: RedisKey, milliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
 
@@ -3428,7 +3428,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   pexpireat(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   pexpireat(key: RedisKey, unixTimeMilliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `PEXPIREAT` with Buffers for the strings of the reply. */
+  /** `PEXPIREAT` with Buffers in the reply. */
   pexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
   pexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
 
@@ -3440,7 +3440,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   pexpiretime(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `PEXPIRETIME` with Buffers for the strings of the reply. */
+  /** `PEXPIRETIME` with Buffers in the reply. */
   pexpiretimeBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3453,7 +3453,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   pfadd(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   pfadd(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   pfadd(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `PFADD` with Buffers for the strings of the reply. */
+  /** `PFADD` with Buffers in the reply. */
   pfaddBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   pfaddBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   pfaddBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
@@ -3467,7 +3467,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   pfcount(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   pfcount(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `PFCOUNT` with Buffers for the strings of the reply. */
+  /** `PFCOUNT` with Buffers in the reply. */
   pfcountBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   pfcountBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -3481,7 +3481,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   pfdebug(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebug(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   pfdebug(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `PFDEBUG` with Buffers for the strings of the reply. */
+  /** `PFDEBUG` with Buffers in the reply. */
   pfdebugBuffer(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebugBuffer(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   pfdebugBuffer(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -3496,7 +3496,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   pfmerge(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
   pfmerge(destkey: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
   pfmerge(destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[]): Result<"OK", Context>;
-  /** `PFMERGE` with Buffers for the strings of the reply. */
+  /** `PFMERGE` with Buffers in the reply. */
   pfmergeBuffer(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   pfmergeBuffer(destkey: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   pfmergeBuffer(destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
@@ -3509,7 +3509,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.9
    */
   pfselftest(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `PFSELFTEST` with Buffers for the strings of the reply. */
+  /** `PFSELFTEST` with Buffers in the reply. */
   pfselftestBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3521,7 +3521,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   ping(message: RedisValue, callback?: Callback<string>): Result<string, Context>;
   ping(callback?: Callback<"PONG">): Result<"PONG", Context>;
-  /** `PING` with Buffers for the strings of the reply. */
+  /** `PING` with Buffers in the reply. */
   pingBuffer(message: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   pingBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -3533,7 +3533,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   psetex(key: RedisKey, milliseconds: number | string, value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `PSETEX` with Buffers for the strings of the reply. */
+  /** `PSETEX` with Buffers in the reply. */
   psetexBuffer(key: RedisKey, milliseconds: number | string, value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3545,7 +3545,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   psubscribe(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   psubscribe(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `PSUBSCRIBE` with Buffers for the strings of the reply. */
+  /** `PSUBSCRIBE` with Buffers in the reply. */
   psubscribeBuffer(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   psubscribeBuffer(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
@@ -3556,7 +3556,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.0
    */
   psync(replicationid: RedisValue, offset: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `PSYNC` with Buffers for the strings of the reply. */
+  /** `PSYNC` with Buffers in the reply. */
   psyncBuffer(replicationid: RedisValue, offset: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
 
   /**
@@ -3567,7 +3567,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   pttl(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `PTTL` with Buffers for the strings of the reply. */
+  /** `PTTL` with Buffers in the reply. */
   pttlBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3578,7 +3578,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   publish(channel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `PUBLISH` with Buffers for the strings of the reply. */
+  /** `PUBLISH` with Buffers in the reply. */
   publishBuffer(channel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3590,7 +3590,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   pubsub(subcommand: "CHANNELS", pattern: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
   pubsub(subcommand: "CHANNELS", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `PUBSUB CHANNELS` with Buffers for the strings of the reply. */
+  /** `PUBSUB CHANNELS` with Buffers in the reply. */
   pubsubBuffer(subcommand: "CHANNELS", pattern: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   pubsubBuffer(subcommand: "CHANNELS", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
@@ -3601,7 +3601,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   pubsub(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `PUBSUB HELP` with Buffers for the strings of the reply. */
+  /** `PUBSUB HELP` with Buffers in the reply. */
   pubsubBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns a count of unique pattern subscriptions.
@@ -3611,7 +3611,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.0
    */
   pubsub(subcommand: "NUMPAT", callback?: Callback<number>): Result<number, Context>;
-  /** `PUBSUB NUMPAT` with Buffers for the strings of the reply. */
+  /** `PUBSUB NUMPAT` with Buffers in the reply. */
   pubsubBuffer(subcommand: "NUMPAT", callback?: Callback<number>): Result<number, Context>;
   /**
    * Returns a count of subscribers to channels.
@@ -3623,7 +3623,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   pubsub(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[]>]): Result<(string | number)[], Context>;
   pubsub(subcommand: "NUMSUB", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
   pubsub(subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[]): Result<(string | number)[], Context>;
-  /** `PUBSUB NUMSUB` with Buffers for the strings of the reply. */
+  /** `PUBSUB NUMSUB` with Buffers in the reply. */
   pubsubBuffer(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[]>]): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "NUMSUB", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[]): Result<(Buffer | number)[], Context>;
@@ -3636,7 +3636,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   pubsub(subcommand: "SHARDCHANNELS", pattern: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
   pubsub(subcommand: "SHARDCHANNELS", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `PUBSUB SHARDCHANNELS` with Buffers for the strings of the reply. */
+  /** `PUBSUB SHARDCHANNELS` with Buffers in the reply. */
   pubsubBuffer(subcommand: "SHARDCHANNELS", pattern: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   pubsubBuffer(subcommand: "SHARDCHANNELS", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
@@ -3649,7 +3649,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   pubsub(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[]>]): Result<(string | number)[], Context>;
   pubsub(subcommand: "SHARDNUMSUB", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
   pubsub(subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[]): Result<(string | number)[], Context>;
-  /** `PUBSUB SHARDNUMSUB` with Buffers for the strings of the reply. */
+  /** `PUBSUB SHARDNUMSUB` with Buffers in the reply. */
   pubsubBuffer(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[]>]): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "SHARDNUMSUB", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[]): Result<(Buffer | number)[], Context>;
@@ -3664,7 +3664,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   punsubscribe(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   punsubscribe(callback?: Callback<number>): Result<number, Context>;
   punsubscribe(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `PUNSUBSCRIBE` with Buffers for the strings of the reply. */
+  /** `PUNSUBSCRIBE` with Buffers in the reply. */
   punsubscribeBuffer(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   punsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
   punsubscribeBuffer(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
@@ -3677,7 +3677,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   quit(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `QUIT` with Buffers for the strings of the reply. */
+  /** `QUIT` with Buffers in the reply. */
   quitBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3688,7 +3688,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   randomkey(callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `RANDOMKEY` with Buffers for the strings of the reply. */
+  /** `RANDOMKEY` with Buffers in the reply. */
   randomkeyBuffer(callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -3699,7 +3699,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   readonly(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `READONLY` with Buffers for the strings of the reply. */
+  /** `READONLY` with Buffers in the reply. */
   readonlyBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3710,7 +3710,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   readwrite(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `READWRITE` with Buffers for the strings of the reply. */
+  /** `READWRITE` with Buffers in the reply. */
   readwriteBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3721,7 +3721,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   rename(key: RedisKey, newkey: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `RENAME` with Buffers for the strings of the reply. */
+  /** `RENAME` with Buffers in the reply. */
   renameBuffer(key: RedisKey, newkey: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3732,7 +3732,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   renamenx(key: RedisKey, newkey: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `RENAMENX` with Buffers for the strings of the reply. */
+  /** `RENAMENX` with Buffers in the reply. */
   renamenxBuffer(key: RedisKey, newkey: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3745,7 +3745,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   replconf(callback?: Callback<unknown>): Result<unknown, Context>;
   replconf(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   replconf(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `REPLCONF` with Buffers for the strings of the reply. */
+  /** `REPLCONF` with Buffers in the reply. */
   replconfBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   replconfBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   replconfBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -3759,7 +3759,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   replicaof(host: string | Buffer, port: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   replicaof(no: "NO", one: "ONE", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `REPLICAOF` with Buffers for the strings of the reply. */
+  /** `REPLICAOF` with Buffers in the reply. */
   replicaofBuffer(host: string | Buffer, port: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   replicaofBuffer(no: "NO", one: "ONE", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -3771,7 +3771,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   reset(callback?: Callback<"RESET">): Result<"RESET", Context>;
-  /** `RESET` with Buffers for the strings of the reply. */
+  /** `RESET` with Buffers in the reply. */
   resetBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3782,7 +3782,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   restore(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
-  /** `RESTORE` with Buffers for the strings of the reply. */
+  /** `RESTORE` with Buffers in the reply. */
   restoreBuffer(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
 
   /**
@@ -3793,7 +3793,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   "restore-asking"(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
-  /** `RESTORE-ASKING` with Buffers for the strings of the reply. */
+  /** `RESTORE-ASKING` with Buffers in the reply. */
   "restore-askingBuffer"(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
 
   /**
@@ -3804,7 +3804,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.12
    */
   role(callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `ROLE` with Buffers for the strings of the reply. */
+  /** `ROLE` with Buffers in the reply. */
   roleBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
 
   /**
@@ -3816,7 +3816,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   rpop(key: RedisKey, count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
   rpop(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `RPOP` with Buffers for the strings of the reply. */
+  /** `RPOP` with Buffers in the reply. */
   rpopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
   rpopBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
@@ -3829,7 +3829,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks The reply is null if the source is empty.
    */
   rpoplpush(source: RedisKey, destination: RedisKey, callback?: Callback<string>): Result<string, Context>;
-  /** `RPOPLPUSH` with Buffers for the strings of the reply. */
+  /** `RPOPLPUSH` with Buffers in the reply. */
   rpoplpushBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3841,7 +3841,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   rpush(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   rpush(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `RPUSH` with Buffers for the strings of the reply. */
+  /** `RPUSH` with Buffers in the reply. */
   rpushBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   rpushBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -3854,7 +3854,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   rpushx(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   rpushx(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `RPUSHX` with Buffers for the strings of the reply. */
+  /** `RPUSHX` with Buffers in the reply. */
   rpushxBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   rpushxBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -3867,7 +3867,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sadd(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   sadd(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `SADD` with Buffers for the strings of the reply. */
+  /** `SADD` with Buffers in the reply. */
   saddBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   saddBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -3879,7 +3879,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   save(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SAVE` with Buffers for the strings of the reply. */
+  /** `SAVE` with Buffers in the reply. */
   saveBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3892,7 +3892,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   scan(cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
   scan(cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
   scan(cursor: number | string, typeToken: "TYPE", type: RedisValue, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
-  /** `SCAN` with Buffers for the strings of the reply. */
+  /** `SCAN` with Buffers in the reply. */
   scanBuffer(cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
   scanBuffer(cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
   scanBuffer(cursor: number | string, typeToken: "TYPE", type: RedisValue, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
@@ -3905,7 +3905,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   scard(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `SCARD` with Buffers for the strings of the reply. */
+  /** `SCARD` with Buffers in the reply. */
   scardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -3916,7 +3916,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.2.0
    */
   script(subcommand: "DEBUG", mode: "YES" | "SYNC" | "NO", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SCRIPT DEBUG` with Buffers for the strings of the reply. */
+  /** `SCRIPT DEBUG` with Buffers in the reply. */
   scriptBuffer(subcommand: "DEBUG", mode: "YES" | "SYNC" | "NO", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Determines whether server-side Lua scripts exist in the script cache.
@@ -3927,7 +3927,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   script(...args: [subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   script(subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  /** `SCRIPT EXISTS` with Buffers for the strings of the reply. */
+  /** `SCRIPT EXISTS` with Buffers in the reply. */
   scriptBuffer(...args: [subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
   scriptBuffer(subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /**
@@ -3939,7 +3939,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   script(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
   script(subcommand: "FLUSH", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SCRIPT FLUSH` with Buffers for the strings of the reply. */
+  /** `SCRIPT FLUSH` with Buffers in the reply. */
   scriptBuffer(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
   scriptBuffer(subcommand: "FLUSH", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -3950,7 +3950,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   script(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `SCRIPT HELP` with Buffers for the strings of the reply. */
+  /** `SCRIPT HELP` with Buffers in the reply. */
   scriptBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Terminates a server-side Lua script during execution.
@@ -3960,7 +3960,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   script(subcommand: "KILL", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SCRIPT KILL` with Buffers for the strings of the reply. */
+  /** `SCRIPT KILL` with Buffers in the reply. */
   scriptBuffer(subcommand: "KILL", callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Loads a server-side Lua script to the script cache.
@@ -3970,7 +3970,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   script(subcommand: "LOAD", script: string | Buffer, callback?: Callback<string>): Result<string, Context>;
-  /** `SCRIPT LOAD` with Buffers for the strings of the reply. */
+  /** `SCRIPT LOAD` with Buffers in the reply. */
   scriptBuffer(subcommand: "LOAD", script: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Show server-side Lua script in the script cache.
@@ -3980,7 +3980,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 8.0.0
    */
   script(subcommand: "SHOW", sha1: string | Buffer, callback?: Callback<string>): Result<string, Context>;
-  /** `SCRIPT SHOW` with Buffers for the strings of the reply. */
+  /** `SCRIPT SHOW` with Buffers in the reply. */
   scriptBuffer(subcommand: "SHOW", sha1: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -3992,7 +3992,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sdiff(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
   sdiff(...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
-  /** `SDIFF` with Buffers for the strings of the reply. */
+  /** `SDIFF` with Buffers in the reply. */
   sdiffBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
   sdiffBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer[], Context>;
 
@@ -4005,7 +4005,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   sdiffcard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   sdiffcard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sdiffcard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `SDIFFCARD` with Buffers for the strings of the reply. */
+  /** `SDIFFCARD` with Buffers in the reply. */
   sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
   sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
@@ -4020,7 +4020,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sdiffstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sdiffstore(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `SDIFFSTORE` with Buffers for the strings of the reply. */
+  /** `SDIFFSTORE` with Buffers in the reply. */
   sdiffstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sdiffstoreBuffer(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -4032,7 +4032,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   select(index: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SELECT` with Buffers for the strings of the reply. */
+  /** `SELECT` with Buffers in the reply. */
   selectBuffer(index: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -4042,7 +4042,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sentinel(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   sentinel(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `SENTINEL` with Buffers for the strings of the reply. */
+  /** `SENTINEL` with Buffers in the reply. */
   sentinelBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   sentinelBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -4060,7 +4060,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   set(key: RedisKey, value: RedisValue, condition: "NX" | "XX", ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK" | null> | undefined]): Result<"OK" | null, Context>;
   set(key: RedisKey, value: RedisValue, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK" | null> | undefined]): Result<"OK" | null, Context>;
   set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
-  /** `SET` with Buffers for the strings of the reply. */
+  /** `SET` with Buffers in the reply. */
   setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], ...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
   setBuffer(key: RedisKey, value: RedisValue, ...args: [...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", ...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
   setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "NX" | "XX", callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
@@ -4077,7 +4077,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   setbit(key: RedisKey, offset: number | string, value: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `SETBIT` with Buffers for the strings of the reply. */
+  /** `SETBIT` with Buffers in the reply. */
   setbitBuffer(key: RedisKey, offset: number | string, value: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4088,7 +4088,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   setex(key: RedisKey, seconds: number | string, value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SETEX` with Buffers for the strings of the reply. */
+  /** `SETEX` with Buffers in the reply. */
   setexBuffer(key: RedisKey, seconds: number | string, value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -4099,7 +4099,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   setnx(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `SETNX` with Buffers for the strings of the reply. */
+  /** `SETNX` with Buffers in the reply. */
   setnxBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4110,7 +4110,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   setrange(key: RedisKey, offset: number | string, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `SETRANGE` with Buffers for the strings of the reply. */
+  /** `SETRANGE` with Buffers in the reply. */
   setrangeBuffer(key: RedisKey, offset: number | string, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4121,7 +4121,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   shutdown(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
-  /** `SHUTDOWN` with Buffers for the strings of the reply. */
+  /** `SHUTDOWN` with Buffers in the reply. */
   shutdownBuffer(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
 
   /**
@@ -4133,7 +4133,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sinter(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
   sinter(...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
-  /** `SINTER` with Buffers for the strings of the reply. */
+  /** `SINTER` with Buffers in the reply. */
   sinterBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
   sinterBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer[], Context>;
 
@@ -4148,7 +4148,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   sintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   sintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sintercard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `SINTERCARD` with Buffers for the strings of the reply. */
+  /** `SINTERCARD` with Buffers in the reply. */
   sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
   sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
@@ -4163,7 +4163,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sinterstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sinterstore(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `SINTERSTORE` with Buffers for the strings of the reply. */
+  /** `SINTERSTORE` with Buffers in the reply. */
   sinterstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sinterstoreBuffer(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -4175,7 +4175,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   sismember(key: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `SISMEMBER` with Buffers for the strings of the reply. */
+  /** `SISMEMBER` with Buffers in the reply. */
   sismemberBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4188,7 +4188,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   slaveof(host: string | Buffer, port: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   slaveof(no: "NO", one: "ONE", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SLAVEOF` with Buffers for the strings of the reply. */
+  /** `SLAVEOF` with Buffers in the reply. */
   slaveofBuffer(host: string | Buffer, port: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   slaveofBuffer(no: "NO", one: "ONE", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
@@ -4201,7 +4201,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   slowlog(subcommand: "GET", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   slowlog(subcommand: "GET", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `SLOWLOG GET` with Buffers for the strings of the reply. */
+  /** `SLOWLOG GET` with Buffers in the reply. */
   slowlogBuffer(subcommand: "GET", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   slowlogBuffer(subcommand: "GET", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   /**
@@ -4212,7 +4212,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   slowlog(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `SLOWLOG HELP` with Buffers for the strings of the reply. */
+  /** `SLOWLOG HELP` with Buffers in the reply. */
   slowlogBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns the number of entries in the slow log.
@@ -4222,7 +4222,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.12
    */
   slowlog(subcommand: "LEN", callback?: Callback<number>): Result<number, Context>;
-  /** `SLOWLOG LEN` with Buffers for the strings of the reply. */
+  /** `SLOWLOG LEN` with Buffers in the reply. */
   slowlogBuffer(subcommand: "LEN", callback?: Callback<number>): Result<number, Context>;
   /**
    * Clears all entries from the slow log.
@@ -4232,7 +4232,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.12
    */
   slowlog(subcommand: "RESET", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SLOWLOG RESET` with Buffers for the strings of the reply. */
+  /** `SLOWLOG RESET` with Buffers in the reply. */
   slowlogBuffer(subcommand: "RESET", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -4243,7 +4243,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   smembers(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `SMEMBERS` with Buffers for the strings of the reply. */
+  /** `SMEMBERS` with Buffers in the reply. */
   smembersBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
   /**
@@ -4255,7 +4255,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   smismember(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   smismember(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `SMISMEMBER` with Buffers for the strings of the reply. */
+  /** `SMISMEMBER` with Buffers in the reply. */
   smismemberBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   smismemberBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
@@ -4267,7 +4267,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   smove(source: RedisKey, destination: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `SMOVE` with Buffers for the strings of the reply. */
+  /** `SMOVE` with Buffers in the reply. */
   smoveBuffer(source: RedisKey, destination: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4283,7 +4283,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(string | null)[], Context>;
   sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[]> | undefined]): Result<string[], Context>;
-  /** `SORT` with Buffers for the strings of the reply. */
+  /** `SORT` with Buffers in the reply. */
   sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number>]): Result<number, Context>;
   sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey]): Result<number, Context>;
   sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
@@ -4301,7 +4301,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(string | null)[], Context>;
   sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[]> | undefined]): Result<string[], Context>;
-  /** `SORT_RO` with Buffers for the strings of the reply. */
+  /** `SORT_RO` with Buffers in the reply. */
   sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(Buffer | null)[], Context>;
   sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<Buffer[]> | undefined]): Result<Buffer[], Context>;
@@ -4315,7 +4315,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   spop(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   spop(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `SPOP` with Buffers for the strings of the reply. */
+  /** `SPOP` with Buffers in the reply. */
   spopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   spopBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
@@ -4327,7 +4327,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   spublish(shardchannel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `SPUBLISH` with Buffers for the strings of the reply. */
+  /** `SPUBLISH` with Buffers in the reply. */
   spublishBuffer(shardchannel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4339,7 +4339,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   srandmember(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   srandmember(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `SRANDMEMBER` with Buffers for the strings of the reply. */
+  /** `SRANDMEMBER` with Buffers in the reply. */
   srandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   srandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
@@ -4352,7 +4352,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   srem(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   srem(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `SREM` with Buffers for the strings of the reply. */
+  /** `SREM` with Buffers in the reply. */
   sremBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   sremBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -4368,7 +4368,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   sscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
   sscan(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
   sscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  /** `SSCAN` with Buffers for the strings of the reply. */
+  /** `SSCAN` with Buffers in the reply. */
   sscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
   sscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
   sscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
@@ -4384,7 +4384,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   ssubscribe(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   ssubscribe(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `SSUBSCRIBE` with Buffers for the strings of the reply. */
+  /** `SSUBSCRIBE` with Buffers in the reply. */
   ssubscribeBuffer(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   ssubscribeBuffer(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
@@ -4396,7 +4396,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   strlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `STRLEN` with Buffers for the strings of the reply. */
+  /** `STRLEN` with Buffers in the reply. */
   strlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4408,7 +4408,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   subscribe(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   subscribe(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `SUBSCRIBE` with Buffers for the strings of the reply. */
+  /** `SUBSCRIBE` with Buffers in the reply. */
   subscribeBuffer(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   subscribeBuffer(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
@@ -4420,7 +4420,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   substr(key: RedisKey, start: number | string, end: number | string, callback?: Callback<string>): Result<string, Context>;
-  /** `SUBSTR` with Buffers for the strings of the reply. */
+  /** `SUBSTR` with Buffers in the reply. */
   substrBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -4432,7 +4432,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sunion(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
   sunion(...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
-  /** `SUNION` with Buffers for the strings of the reply. */
+  /** `SUNION` with Buffers in the reply. */
   sunionBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
   sunionBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer[], Context>;
 
@@ -4449,7 +4449,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sunioncard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `SUNIONCARD` with Buffers for the strings of the reply. */
+  /** `SUNIONCARD` with Buffers in the reply. */
   sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
   sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", callback: Callback<number>]): Result<number, Context>;
@@ -4468,7 +4468,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   sunionstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sunionstore(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `SUNIONSTORE` with Buffers for the strings of the reply. */
+  /** `SUNIONSTORE` with Buffers in the reply. */
   sunionstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   sunionstoreBuffer(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -4482,7 +4482,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   sunsubscribe(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   sunsubscribe(callback?: Callback<number>): Result<number, Context>;
   sunsubscribe(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `SUNSUBSCRIBE` with Buffers for the strings of the reply. */
+  /** `SUNSUBSCRIBE` with Buffers in the reply. */
   sunsubscribeBuffer(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   sunsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
   sunsubscribeBuffer(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
@@ -4495,7 +4495,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   swapdb(index1: number | string, index2: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `SWAPDB` with Buffers for the strings of the reply. */
+  /** `SWAPDB` with Buffers in the reply. */
   swapdbBuffer(index1: number | string, index2: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -4505,7 +4505,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   sync(callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `SYNC` with Buffers for the strings of the reply. */
+  /** `SYNC` with Buffers in the reply. */
   syncBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
 
   /**
@@ -4517,7 +4517,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks The two numbers arrive as strings; convert them with Number().
    */
   time(callback?: Callback<number[]>): Result<number[], Context>;
-  /** `TIME` with Buffers for the strings of the reply. */
+  /** `TIME` with Buffers in the reply. */
   timeBuffer(callback?: Callback<number[]>): Result<number[], Context>;
 
   /**
@@ -4529,7 +4529,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   touch(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   touch(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `TOUCH` with Buffers for the strings of the reply. */
+  /** `TOUCH` with Buffers in the reply. */
   touchBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   touchBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -4542,7 +4542,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   trimslots(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
   trimslots(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   trimslots(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `TRIMSLOTS` with Buffers for the strings of the reply. */
+  /** `TRIMSLOTS` with Buffers in the reply. */
   trimslotsBuffer(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown>]): Result<unknown, Context>;
   trimslotsBuffer(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
   trimslotsBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
@@ -4556,7 +4556,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   ttl(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `TTL` with Buffers for the strings of the reply. */
+  /** `TTL` with Buffers in the reply. */
   ttlBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4567,7 +4567,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   type(key: RedisKey, callback?: Callback<string>): Result<string, Context>;
-  /** `TYPE` with Buffers for the strings of the reply. */
+  /** `TYPE` with Buffers in the reply. */
   typeBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -4579,7 +4579,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   unlink(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   unlink(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `UNLINK` with Buffers for the strings of the reply. */
+  /** `UNLINK` with Buffers in the reply. */
   unlinkBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   unlinkBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -4593,7 +4593,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   unsubscribe(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   unsubscribe(callback?: Callback<number>): Result<number, Context>;
   unsubscribe(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
-  /** `UNSUBSCRIBE` with Buffers for the strings of the reply. */
+  /** `UNSUBSCRIBE` with Buffers in the reply. */
   unsubscribeBuffer(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
   unsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
   unsubscribeBuffer(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
@@ -4606,7 +4606,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.2.0
    */
   unwatch(callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `UNWATCH` with Buffers for the strings of the reply. */
+  /** `UNWATCH` with Buffers in the reply. */
   unwatchBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
@@ -4616,7 +4616,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   vadd(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vadd(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `VADD` with Buffers for the strings of the reply. */
+  /** `VADD` with Buffers in the reply. */
   vaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vaddBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
@@ -4626,7 +4626,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vcard(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `VCARD` with Buffers for the strings of the reply. */
+  /** `VCARD` with Buffers in the reply. */
   vcardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4635,7 +4635,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vdim(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `VDIM` with Buffers for the strings of the reply. */
+  /** `VDIM` with Buffers in the reply. */
   vdimBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4645,7 +4645,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   vemb(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>>): Result<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>, Context>;
   vemb(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<string[] | null, number[] | null, Context["mapping"]>>): Result<ReplyShape<string[] | null, number[] | null, Context["mapping"]>, Context>;
-  /** `VEMB` with Buffers for the strings of the reply. */
+  /** `VEMB` with Buffers in the reply. */
   vembBuffer(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>, Context>;
   vembBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>, Context>;
 
@@ -4655,7 +4655,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vgetattr(key: RedisKey, element: RedisValue, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `VGETATTR` with Buffers for the strings of the reply. */
+  /** `VGETATTR` with Buffers in the reply. */
   vgetattrBuffer(key: RedisKey, element: RedisValue, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
   /**
@@ -4664,7 +4664,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vinfo(key: RedisKey, callback?: Callback<ReplyShape<(string | number)[] | null, Record<string, string | number> | null, Context["mapping"]>>): Result<ReplyShape<(string | number)[] | null, Record<string, string | number> | null, Context["mapping"]>, Context>;
-  /** `VINFO` with Buffers for the strings of the reply. */
+  /** `VINFO` with Buffers in the reply. */
   vinfoBuffer(key: RedisKey, callback?: Callback<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>>): Result<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>, Context>;
 
   /**
@@ -4673,7 +4673,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vismember(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `VISMEMBER` with Buffers for the strings of the reply. */
+  /** `VISMEMBER` with Buffers in the reply. */
   vismemberBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
@@ -4683,7 +4683,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   vlinks(key: RedisKey, element: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[][] | null, Record<string, number>[] | null, Context["mapping"]>>): Result<ReplyShape<string[][] | null, Record<string, number>[] | null, Context["mapping"]>, Context>;
   vlinks(key: RedisKey, element: RedisValue, callback?: Callback<string[][] | null>): Result<string[][] | null, Context>;
-  /** `VLINKS` with Buffers for the strings of the reply. */
+  /** `VLINKS` with Buffers in the reply. */
   vlinksBuffer(key: RedisKey, element: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[][] | null, Record<string, number>[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[][] | null, Record<string, number>[] | null, Context["mapping"]>, Context>;
   vlinksBuffer(key: RedisKey, element: RedisValue, callback?: Callback<Buffer[][] | null>): Result<Buffer[][] | null, Context>;
 
@@ -4694,7 +4694,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   vrandmember(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   vrandmember(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `VRANDMEMBER` with Buffers for the strings of the reply. */
+  /** `VRANDMEMBER` with Buffers in the reply. */
   vrandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   vrandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
 
@@ -4705,7 +4705,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   vrange(key: RedisKey, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   vrange(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `VRANGE` with Buffers for the strings of the reply. */
+  /** `VRANGE` with Buffers in the reply. */
   vrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   vrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
@@ -4715,7 +4715,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vrem(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `VREM` with Buffers for the strings of the reply. */
+  /** `VREM` with Buffers in the reply. */
   vremBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
@@ -4724,7 +4724,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vsetattr(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `VSETATTR` with Buffers for the strings of the reply. */
+  /** `VSETATTR` with Buffers in the reply. */
   vsetattrBuffer(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
@@ -4735,7 +4735,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   wait(numreplicas: number | string, timeout: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `WAIT` with Buffers for the strings of the reply. */
+  /** `WAIT` with Buffers in the reply. */
   waitBuffer(numreplicas: number | string, timeout: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -4746,7 +4746,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.2.0
    */
   waitaof(numlocal: number | string, numreplicas: number | string, timeout: number | string, callback?: Callback<[local: number, replicas: number]>): Result<[local: number, replicas: number], Context>;
-  /** `WAITAOF` with Buffers for the strings of the reply. */
+  /** `WAITAOF` with Buffers in the reply. */
   waitaofBuffer(numlocal: number | string, numreplicas: number | string, timeout: number | string, callback?: Callback<[local: number, replicas: number]>): Result<[local: number, replicas: number], Context>;
 
   /**
@@ -4758,7 +4758,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   watch(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
   watch(...keys: OneOrMany<RedisKey>[]): Result<"OK", Context>;
-  /** `WATCH` with Buffers for the strings of the reply. */
+  /** `WATCH` with Buffers in the reply. */
   watchBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   watchBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
 
@@ -4771,7 +4771,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   xack(...args: [key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   xack(key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `XACK` with Buffers for the strings of the reply. */
+  /** `XACK` with Buffers in the reply. */
   xackBuffer(...args: [key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   xackBuffer(key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -4786,7 +4786,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xackdel(key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
   xackdel(...args: [key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   xackdel(key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `XACKDEL` with Buffers for the strings of the reply. */
+  /** `XACKDEL` with Buffers in the reply. */
   xackdelBuffer(...args: [key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   xackdelBuffer(key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
   xackdelBuffer(...args: [key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
@@ -4801,7 +4801,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   xadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<string | null>]): Result<string | null, Context>;
   xadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<string | null, Context>;
-  /** `XADD` with Buffers for the strings of the reply. */
+  /** `XADD` with Buffers in the reply. */
   xaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer | null>]): Result<Buffer | null, Context>;
   xaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<Buffer | null, Context>;
 
@@ -4816,7 +4816,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, justid: "JUSTID", callback?: Callback<[cursor: string, ids: string[], deleted: string[]]>): Result<[cursor: string, ids: string[], deleted: string[]], Context>;
   xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `XAUTOCLAIM` with Buffers for the strings of the reply. */
+  /** `XAUTOCLAIM` with Buffers in the reply. */
   xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, justid: "JUSTID", callback?: Callback<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]]>): Result<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>;
   xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, justid: "JUSTID", callback?: Callback<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]]>): Result<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>;
   xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
@@ -4829,7 +4829,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   xcfgset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   xcfgset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `XCFGSET` with Buffers for the strings of the reply. */
+  /** `XCFGSET` with Buffers in the reply. */
   xcfgsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   xcfgsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -4844,7 +4844,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue]]): Result<string[], Context>;
   xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue]]): Result<unknown[], Context>;
-  /** `XCLAIM` with Buffers for the strings of the reply. */
+  /** `XCLAIM` with Buffers in the reply. */
   xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
   xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue]]): Result<Buffer[], Context>;
   xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<unknown[]>]): Result<unknown[], Context>;
@@ -4859,7 +4859,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   xdel(...args: [key: RedisKey, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   xdel(key: RedisKey, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `XDEL` with Buffers for the strings of the reply. */
+  /** `XDEL` with Buffers in the reply. */
   xdelBuffer(...args: [key: RedisKey, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   xdelBuffer(key: RedisKey, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -4874,7 +4874,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xdelex(key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
   xdelex(...args: [key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   xdelex(key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `XDELEX` with Buffers for the strings of the reply. */
+  /** `XDELEX` with Buffers in the reply. */
   xdelexBuffer(...args: [key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   xdelexBuffer(key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
   xdelexBuffer(...args: [key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
@@ -4895,7 +4895,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", callback?: Callback<"OK">): Result<"OK", Context>;
   xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `XGROUP CREATE` with Buffers for the strings of the reply. */
+  /** `XGROUP CREATE` with Buffers in the reply. */
   xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", callback?: Callback<Buffer>): Result<Buffer, Context>;
   xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
@@ -4912,7 +4912,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    */
   xgroup(subcommand: "CREATECONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  /** `XGROUP CREATECONSUMER` with Buffers for the strings of the reply. */
+  /** `XGROUP CREATECONSUMER` with Buffers in the reply. */
   xgroupBuffer(subcommand: "CREATECONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   /**
    * Deletes a consumer from a consumer group.
@@ -4922,7 +4922,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xgroup(subcommand: "DELCONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  /** `XGROUP DELCONSUMER` with Buffers for the strings of the reply. */
+  /** `XGROUP DELCONSUMER` with Buffers in the reply. */
   xgroupBuffer(subcommand: "DELCONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   /**
    * Destroys a consumer group.
@@ -4932,7 +4932,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xgroup(subcommand: "DESTROY", key: RedisKey, group: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  /** `XGROUP DESTROY` with Buffers for the strings of the reply. */
+  /** `XGROUP DESTROY` with Buffers in the reply. */
   xgroupBuffer(subcommand: "DESTROY", key: RedisKey, group: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -4942,7 +4942,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xgroup(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `XGROUP HELP` with Buffers for the strings of the reply. */
+  /** `XGROUP HELP` with Buffers in the reply. */
   xgroupBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Sets the last-delivered ID of a consumer group.
@@ -4955,7 +4955,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
   xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `XGROUP SETID` with Buffers for the strings of the reply. */
+  /** `XGROUP SETID` with Buffers in the reply. */
   xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
@@ -4968,7 +4968,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   xidmprecord(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   xidmprecord(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `XIDMPRECORD` with Buffers for the strings of the reply. */
+  /** `XIDMPRECORD` with Buffers in the reply. */
   xidmprecordBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   xidmprecordBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -4980,7 +4980,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xinfo(subcommand: "CONSUMERS", key: RedisKey, group: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `XINFO CONSUMERS` with Buffers for the strings of the reply. */
+  /** `XINFO CONSUMERS` with Buffers in the reply. */
   xinfoBuffer(subcommand: "CONSUMERS", key: RedisKey, group: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
   /**
    * Returns a list of the consumer groups of a stream.
@@ -4990,7 +4990,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xinfo(subcommand: "GROUPS", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `XINFO GROUPS` with Buffers for the strings of the reply. */
+  /** `XINFO GROUPS` with Buffers in the reply. */
   xinfoBuffer(subcommand: "GROUPS", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -5000,7 +5000,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xinfo(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
-  /** `XINFO HELP` with Buffers for the strings of the reply. */
+  /** `XINFO HELP` with Buffers in the reply. */
   xinfoBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Returns information about a stream.
@@ -5012,7 +5012,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xinfo(subcommand: "STREAM", key: RedisKey, full: "FULL", countToken: "COUNT", count: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   xinfo(subcommand: "STREAM", key: RedisKey, full: "FULL", callback?: Callback<unknown>): Result<unknown, Context>;
   xinfo(subcommand: "STREAM", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `XINFO STREAM` with Buffers for the strings of the reply. */
+  /** `XINFO STREAM` with Buffers in the reply. */
   xinfoBuffer(subcommand: "STREAM", key: RedisKey, full: "FULL", countToken: "COUNT", count: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   xinfoBuffer(subcommand: "STREAM", key: RedisKey, full: "FULL", callback?: Callback<unknown>): Result<unknown, Context>;
   xinfoBuffer(subcommand: "STREAM", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
@@ -5025,7 +5025,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `XLEN` with Buffers for the strings of the reply. */
+  /** `XLEN` with Buffers in the reply. */
   xlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -5041,7 +5041,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], force: "FORCE"]): Result<number, Context>;
   xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   xnack(key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `XNACK` with Buffers for the strings of the reply. */
+  /** `XNACK` with Buffers in the reply. */
   xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE", callback: Callback<number>]): Result<number, Context>;
   xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE"]): Result<number, Context>;
   xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, callback: Callback<number>]): Result<number, Context>;
@@ -5063,7 +5063,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xpending(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   xpending(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   xpending(key: RedisKey, group: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  /** `XPENDING` with Buffers for the strings of the reply. */
+  /** `XPENDING` with Buffers in the reply. */
   xpendingBuffer(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   xpendingBuffer(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   xpendingBuffer(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
@@ -5079,7 +5079,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   xrange(key: RedisKey, start: RedisValue, end: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
   xrange(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
-  /** `XRANGE` with Buffers for the strings of the reply. */
+  /** `XRANGE` with Buffers in the reply. */
   xrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
   xrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
 
@@ -5093,7 +5093,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
-  /** `XREAD` with Buffers for the strings of the reply. */
+  /** `XREAD` with Buffers in the reply. */
   xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
@@ -5110,7 +5110,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
-  /** `XREADGROUP` with Buffers for the strings of the reply. */
+  /** `XREADGROUP` with Buffers in the reply. */
   xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
@@ -5125,7 +5125,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   xrevrange(key: RedisKey, end: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
   xrevrange(key: RedisKey, end: RedisValue, start: RedisValue, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
-  /** `XREVRANGE` with Buffers for the strings of the reply. */
+  /** `XREVRANGE` with Buffers in the reply. */
   xrevrangeBuffer(key: RedisKey, end: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
   xrevrangeBuffer(key: RedisKey, end: RedisValue, start: RedisValue, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
 
@@ -5140,7 +5140,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xsetid(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   xsetid(key: RedisKey, lastId: RedisValue, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
   xsetid(key: RedisKey, lastId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `XSETID` with Buffers for the strings of the reply. */
+  /** `XSETID` with Buffers in the reply. */
   xsetidBuffer(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   xsetidBuffer(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   xsetidBuffer(key: RedisKey, lastId: RedisValue, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
@@ -5161,7 +5161,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number>): Result<number, Context>;
   xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
   xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `XTRIM` with Buffers for the strings of the reply. */
+  /** `XTRIM` with Buffers in the reply. */
   xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
   xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number>): Result<number, Context>;
   xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
@@ -5185,7 +5185,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zadd(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   zadd(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   zadd(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
-  /** `ZADD` with Buffers for the strings of the reply. */
+  /** `ZADD` with Buffers in the reply. */
   zaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
   zaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
   zaddBuffer(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer, number, Context["mapping"]>>]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
@@ -5201,7 +5201,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.2.0
    */
   zcard(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `ZCARD` with Buffers for the strings of the reply. */
+  /** `ZCARD` with Buffers in the reply. */
   zcardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -5212,7 +5212,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   zcount(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `ZCOUNT` with Buffers for the strings of the reply. */
+  /** `ZCOUNT` with Buffers in the reply. */
   zcountBuffer(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -5226,7 +5226,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zdiff(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zdiff(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
   zdiff(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
-  /** `ZDIFF` with Buffers for the strings of the reply. */
+  /** `ZDIFF` with Buffers in the reply. */
   zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
@@ -5241,7 +5241,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zdiffstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   zdiffstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `ZDIFFSTORE` with Buffers for the strings of the reply. */
+  /** `ZDIFFSTORE` with Buffers in the reply. */
   zdiffstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   zdiffstoreBuffer(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
@@ -5253,7 +5253,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.2.0
    */
   zincrby(key: RedisKey, increment: number | string, member: RedisValue, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
-  /** `ZINCRBY` with Buffers for the strings of the reply. */
+  /** `ZINCRBY` with Buffers in the reply. */
   zincrbyBuffer(key: RedisKey, increment: number | string, member: RedisValue, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
 
   /**
@@ -5271,7 +5271,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zinter(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
   zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
   zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
-  /** `ZINTER` with Buffers for the strings of the reply. */
+  /** `ZINTER` with Buffers in the reply. */
   zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zinterBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
@@ -5292,7 +5292,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   zintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   zintercard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `ZINTERCARD` with Buffers for the strings of the reply. */
+  /** `ZINTERCARD` with Buffers in the reply. */
   zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
   zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
   zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
@@ -5313,7 +5313,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   zinterstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `ZINTERSTORE` with Buffers for the strings of the reply. */
+  /** `ZINTERSTORE` with Buffers in the reply. */
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
@@ -5331,7 +5331,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.9
    */
   zlexcount(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `ZLEXCOUNT` with Buffers for the strings of the reply. */
+  /** `ZLEXCOUNT` with Buffers in the reply. */
   zlexcountBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -5345,7 +5345,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX"]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
-  /** `ZMPOP` with Buffers for the strings of the reply. */
+  /** `ZMPOP` with Buffers in the reply. */
   zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
@@ -5360,7 +5360,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zmscore(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>>]): Result<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>, Context>;
   zmscore(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>, Context>;
-  /** `ZMSCORE` with Buffers for the strings of the reply. */
+  /** `ZMSCORE` with Buffers in the reply. */
   zmscoreBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>>]): Result<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>, Context>;
   zmscoreBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>, Context>;
 
@@ -5373,7 +5373,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zpopmax(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zpopmax(key: RedisKey, callback?: Callback<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>;
-  /** `ZPOPMAX` with Buffers for the strings of the reply. */
+  /** `ZPOPMAX` with Buffers in the reply. */
   zpopmaxBuffer(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zpopmaxBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>;
 
@@ -5386,7 +5386,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zpopmin(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zpopmin(key: RedisKey, callback?: Callback<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>;
-  /** `ZPOPMIN` with Buffers for the strings of the reply. */
+  /** `ZPOPMIN` with Buffers in the reply. */
   zpopminBuffer(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zpopminBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>;
 
@@ -5400,7 +5400,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zrandmember(key: RedisKey, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zrandmember(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   zrandmember(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
-  /** `ZRANDMEMBER` with Buffers for the strings of the reply. */
+  /** `ZRANDMEMBER` with Buffers in the reply. */
   zrandmemberBuffer(key: RedisKey, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zrandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   zrandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
@@ -5414,7 +5414,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zrange(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>> | undefined]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zrange(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], callback?: Callback<string[]> | undefined]): Result<string[], Context>;
-  /** `ZRANGE` with Buffers for the strings of the reply. */
+  /** `ZRANGE` with Buffers in the reply. */
   zrangeBuffer(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>> | undefined]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zrangeBuffer(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], callback?: Callback<Buffer[]> | undefined]): Result<Buffer[], Context>;
 
@@ -5427,7 +5427,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   zrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `ZRANGEBYLEX` with Buffers for the strings of the reply. */
+  /** `ZRANGEBYLEX` with Buffers in the reply. */
   zrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   zrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
@@ -5443,7 +5443,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
   zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  /** `ZRANGEBYSCORE` with Buffers for the strings of the reply. */
+  /** `ZRANGEBYSCORE` with Buffers in the reply. */
   zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
@@ -5465,7 +5465,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", callback?: Callback<number>): Result<number, Context>;
   zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
   zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `ZRANGESTORE` with Buffers for the strings of the reply. */
+  /** `ZRANGESTORE` with Buffers in the reply. */
   zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
   zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", callback?: Callback<number>): Result<number, Context>;
   zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
@@ -5484,7 +5484,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zrank(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
   zrank(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `ZRANK` with Buffers for the strings of the reply. */
+  /** `ZRANK` with Buffers in the reply. */
   zrankBuffer(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
   zrankBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
 
@@ -5497,7 +5497,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zrem(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   zrem(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `ZREM` with Buffers for the strings of the reply. */
+  /** `ZREM` with Buffers in the reply. */
   zremBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   zremBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
 
@@ -5509,7 +5509,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.9
    */
   zremrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `ZREMRANGEBYLEX` with Buffers for the strings of the reply. */
+  /** `ZREMRANGEBYLEX` with Buffers in the reply. */
   zremrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -5520,7 +5520,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   zremrangebyrank(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `ZREMRANGEBYRANK` with Buffers for the strings of the reply. */
+  /** `ZREMRANGEBYRANK` with Buffers in the reply. */
   zremrangebyrankBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -5531,7 +5531,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.2.0
    */
   zremrangebyscore(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `ZREMRANGEBYSCORE` with Buffers for the strings of the reply. */
+  /** `ZREMRANGEBYSCORE` with Buffers in the reply. */
   zremrangebyscoreBuffer(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
 
   /**
@@ -5543,7 +5543,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zrevrange(key: RedisKey, start: number | string, stop: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zrevrange(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `ZREVRANGE` with Buffers for the strings of the reply. */
+  /** `ZREVRANGE` with Buffers in the reply. */
   zrevrangeBuffer(key: RedisKey, start: number | string, stop: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zrevrangeBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
@@ -5556,7 +5556,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zrevrangebylex(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   zrevrangebylex(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `ZREVRANGEBYLEX` with Buffers for the strings of the reply. */
+  /** `ZREVRANGEBYLEX` with Buffers in the reply. */
   zrevrangebylexBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   zrevrangebylexBuffer(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 
@@ -5572,7 +5572,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
   zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  /** `ZREVRANGEBYSCORE` with Buffers for the strings of the reply. */
+  /** `ZREVRANGEBYSCORE` with Buffers in the reply. */
   zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
@@ -5588,7 +5588,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   zrevrank(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
   zrevrank(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
-  /** `ZREVRANK` with Buffers for the strings of the reply. */
+  /** `ZREVRANK` with Buffers in the reply. */
   zrevrankBuffer(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
   zrevrankBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
 
@@ -5604,7 +5604,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
   zscan(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
   zscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  /** `ZSCAN` with Buffers for the strings of the reply. */
+  /** `ZSCAN` with Buffers in the reply. */
   zscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
   zscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
   zscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
@@ -5619,7 +5619,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.2.0
    */
   zscore(key: RedisKey, member: RedisValue, callback?: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
-  /** `ZSCORE` with Buffers for the strings of the reply. */
+  /** `ZSCORE` with Buffers in the reply. */
   zscoreBuffer(key: RedisKey, member: RedisValue, callback?: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
 
   /**
@@ -5637,7 +5637,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zunion(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
   zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
   zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
-  /** `ZUNION` with Buffers for the strings of the reply. */
+  /** `ZUNION` with Buffers in the reply. */
   zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zunionBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
@@ -5662,7 +5662,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   zunionstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
-  /** `ZUNIONSTORE` with Buffers for the strings of the reply. */
+  /** `ZUNIONSTORE` with Buffers in the reply. */
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
@@ -5720,135 +5720,135 @@ export interface JSONCommands<Context extends ClientContext> {
   /** Sends `JSON.ARRAPPEND`. */
   arrappend(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
   arrappend(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
-  /** `JSON.ARRAPPEND` with Buffers for the strings of the reply. */
+  /** `JSON.ARRAPPEND` with Buffers in the reply. */
   arrappendBuffer(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
   arrappendBuffer(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRINDEX`. */
   arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   arrindex(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.ARRINDEX` with Buffers for the strings of the reply. */
+  /** `JSON.ARRINDEX` with Buffers in the reply. */
   arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRINSERT`. */
   arrinsert(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
   arrinsert(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
-  /** `JSON.ARRINSERT` with Buffers for the strings of the reply. */
+  /** `JSON.ARRINSERT` with Buffers in the reply. */
   arrinsertBuffer(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
   arrinsertBuffer(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRLEN`. */
   arrlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   arrlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.ARRLEN` with Buffers for the strings of the reply. */
+  /** `JSON.ARRLEN` with Buffers in the reply. */
   arrlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   arrlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRPOP`. */
   arrpop<T = unknown>(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<T>): Result<T, Context>;
   arrpop<T = unknown>(key: RedisKey, path: string | Buffer, callback?: Callback<T>): Result<T, Context>;
   arrpop<T = unknown>(key: RedisKey, callback?: Callback<T>): Result<T, Context>;
-  /** `JSON.ARRPOP` with Buffers for the strings of the reply, JSON not parsed. */
+  /** `JSON.ARRPOP` with Buffers in the reply, JSON not parsed. */
   arrpopBuffer(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   arrpopBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   arrpopBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `JSON.ARRTRIM`. */
   arrtrim(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.ARRTRIM` with Buffers for the strings of the reply. */
+  /** `JSON.ARRTRIM` with Buffers in the reply. */
   arrtrimBuffer(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.CLEAR`. */
   clear(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   clear(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `JSON.CLEAR` with Buffers for the strings of the reply. */
+  /** `JSON.CLEAR` with Buffers in the reply. */
   clearBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   clearBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   /** Sends `JSON.DEL`. */
   del(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   del(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `JSON.DEL` with Buffers for the strings of the reply. */
+  /** `JSON.DEL` with Buffers in the reply. */
   delBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   delBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   /** Sends `JSON.FORGET`. */
   forget(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   forget(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `JSON.FORGET` with Buffers for the strings of the reply. */
+  /** `JSON.FORGET` with Buffers in the reply. */
   forgetBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
   forgetBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   /** Sends `JSON.GET`. */
   get<T = unknown>(key: RedisKey, callback?: Callback<T | null>): Result<T | null, Context>;
   get<T = unknown>(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<T | null>]): Result<T | null, Context>;
   get<T = unknown>(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): Result<T | null, Context>;
-  /** `JSON.GET` with Buffers for the strings of the reply, JSON not parsed. */
+  /** `JSON.GET` with Buffers in the reply, JSON not parsed. */
   getBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   getBuffer(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<Buffer | null>]): Result<Buffer | null, Context>;
   getBuffer(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): Result<Buffer | null, Context>;
   /** Sends `JSON.MERGE`. */
   merge(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `JSON.MERGE` with Buffers for the strings of the reply. */
+  /** `JSON.MERGE` with Buffers in the reply. */
   mergeBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `JSON.MGET`. */
   mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(T | null)[]>]): Result<(T | null)[], Context>;
   mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): Result<(T | null)[], Context>;
-  /** `JSON.MGET` with Buffers for the strings of the reply, JSON not parsed. */
+  /** `JSON.MGET` with Buffers in the reply, JSON not parsed. */
   mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): Result<(Buffer | null)[], Context>;
   /** Sends `JSON.MSET`. */
   mset(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<"OK">]): Result<"OK", Context>;
   mset(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): Result<"OK", Context>;
-  /** `JSON.MSET` with Buffers for the strings of the reply. */
+  /** `JSON.MSET` with Buffers in the reply. */
   msetBuffer(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   msetBuffer(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): Result<Buffer, Context>;
   /** Sends `JSON.NUMINCRBY`. */
   numincrby(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.NUMINCRBY` with Buffers for the strings of the reply. */
+  /** `JSON.NUMINCRBY` with Buffers in the reply. */
   numincrbyBuffer(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.NUMMULTBY`. */
   nummultby(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.NUMMULTBY` with Buffers for the strings of the reply. */
+  /** `JSON.NUMMULTBY` with Buffers in the reply. */
   nummultbyBuffer(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.OBJKEYS`. */
   objkeys(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<string[]>>): Result<JsonMatches<string[]>, Context>;
   objkeys(key: RedisKey, callback?: Callback<JsonMatches<string[]>>): Result<JsonMatches<string[]>, Context>;
-  /** `JSON.OBJKEYS` with Buffers for the strings of the reply. */
+  /** `JSON.OBJKEYS` with Buffers in the reply. */
   objkeysBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<Buffer[]>>): Result<JsonMatches<Buffer[]>, Context>;
   objkeysBuffer(key: RedisKey, callback?: Callback<JsonMatches<Buffer[]>>): Result<JsonMatches<Buffer[]>, Context>;
   /** Sends `JSON.OBJLEN`. */
   objlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   objlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.OBJLEN` with Buffers for the strings of the reply. */
+  /** `JSON.OBJLEN` with Buffers in the reply. */
   objlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   objlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.RESP`. */
   resp(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
   resp(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `JSON.RESP` with Buffers for the strings of the reply. */
+  /** `JSON.RESP` with Buffers in the reply. */
   respBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
   respBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   /** Sends `JSON.SET`. */
   set(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<"OK" | null>): Result<"OK" | null, Context>;
   set(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK" | null>): Result<"OK" | null, Context>;
-  /** `JSON.SET` with Buffers for the strings of the reply. */
+  /** `JSON.SET` with Buffers in the reply. */
   setBuffer(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   setBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   /** Sends `JSON.STRAPPEND`. */
   strappend(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   strappend(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.STRAPPEND` with Buffers for the strings of the reply. */
+  /** `JSON.STRAPPEND` with Buffers in the reply. */
   strappendBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   strappendBuffer(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.STRLEN`. */
   strlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   strlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  /** `JSON.STRLEN` with Buffers for the strings of the reply. */
+  /** `JSON.STRLEN` with Buffers in the reply. */
   strlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   strlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
   /** Sends `JSON.TOGGLE`. */
   toggle(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): Result<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
-  /** `JSON.TOGGLE` with Buffers for the strings of the reply. */
+  /** `JSON.TOGGLE` with Buffers in the reply. */
   toggleBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): Result<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
   /** Sends `JSON.TYPE`. */
   type(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
   type(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
-  /** `JSON.TYPE` with Buffers for the strings of the reply. */
+  /** `JSON.TYPE` with Buffers in the reply. */
   typeBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
   typeBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
 }
@@ -5857,104 +5857,104 @@ export interface JSONCommands<Context extends ClientContext> {
 export interface SearchCommands<Context extends ClientContext> {
   /** Sends `FT._LIST`. */
   _list(callback?: Callback<string[]>): Result<string[], Context>;
-  /** `FT._LIST` with Buffers for the strings of the reply. */
+  /** `FT._LIST` with Buffers in the reply. */
   _listBuffer(callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /** Sends `FT.AGGREGATE`. */
   aggregate(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<string>>]): Result<SearchRows<string>, Context>;
   aggregate(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchRows<string>, Context>;
-  /** `FT.AGGREGATE` with Buffers for the strings of the reply. */
+  /** `FT.AGGREGATE` with Buffers in the reply. */
   aggregateBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<Buffer>>]): Result<SearchRows<Buffer>, Context>;
   aggregateBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchRows<Buffer>, Context>;
   /** Sends `FT.ALIASADD`. */
   aliasadd(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FT.ALIASADD` with Buffers for the strings of the reply. */
+  /** `FT.ALIASADD` with Buffers in the reply. */
   aliasaddBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `FT.ALIASDEL`. */
   aliasdel(alias: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FT.ALIASDEL` with Buffers for the strings of the reply. */
+  /** `FT.ALIASDEL` with Buffers in the reply. */
   aliasdelBuffer(alias: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `FT.ALIASUPDATE`. */
   aliasupdate(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FT.ALIASUPDATE` with Buffers for the strings of the reply. */
+  /** `FT.ALIASUPDATE` with Buffers in the reply. */
   aliasupdateBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `FT.ALTER`. */
   alter(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   alter(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
-  /** `FT.ALTER` with Buffers for the strings of the reply. */
+  /** `FT.ALTER` with Buffers in the reply. */
   alterBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   alterBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
   /** Sends `FT.CREATE`. */
   create(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   create(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
-  /** `FT.CREATE` with Buffers for the strings of the reply. */
+  /** `FT.CREATE` with Buffers in the reply. */
   createBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   createBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
   /** Sends `FT.CURSOR`. */
   cursor(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   cursor(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
-  /** `FT.CURSOR` with Buffers for the strings of the reply. */
+  /** `FT.CURSOR` with Buffers in the reply. */
   cursorBuffer(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   cursorBuffer(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
   /** Sends `FT.DICTADD`. */
   dictadd(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   dictadd(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `FT.DICTADD` with Buffers for the strings of the reply. */
+  /** `FT.DICTADD` with Buffers in the reply. */
   dictaddBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   dictaddBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** Sends `FT.DICTDEL`. */
   dictdel(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   dictdel(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
-  /** `FT.DICTDEL` with Buffers for the strings of the reply. */
+  /** `FT.DICTDEL` with Buffers in the reply. */
   dictdelBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   dictdelBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** Sends `FT.DICTDUMP`. */
   dictdump(dictionary: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `FT.DICTDUMP` with Buffers for the strings of the reply. */
+  /** `FT.DICTDUMP` with Buffers in the reply. */
   dictdumpBuffer(dictionary: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /** Sends `FT.DROPINDEX`. */
   dropindex(index: RedisValue, dd: "DD", callback?: Callback<"OK">): Result<"OK", Context>;
   dropindex(index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `FT.DROPINDEX` with Buffers for the strings of the reply. */
+  /** `FT.DROPINDEX` with Buffers in the reply. */
   dropindexBuffer(index: RedisValue, dd: "DD", callback?: Callback<Buffer>): Result<Buffer, Context>;
   dropindexBuffer(index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `FT.EXPLAIN`. */
   explain(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string>): Result<string, Context>;
   explain(index: RedisValue, query: RedisValue, callback?: Callback<string>): Result<string, Context>;
-  /** `FT.EXPLAIN` with Buffers for the strings of the reply. */
+  /** `FT.EXPLAIN` with Buffers in the reply. */
   explainBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   explainBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `FT.EXPLAINCLI`. */
   explaincli(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string[]>): Result<string[], Context>;
   explaincli(index: RedisValue, query: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `FT.EXPLAINCLI` with Buffers for the strings of the reply. */
+  /** `FT.EXPLAINCLI` with Buffers in the reply. */
   explaincliBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   explaincliBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /** Sends `FT.HYBRID`. */
   hybrid(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   hybrid(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
-  /** `FT.HYBRID` with Buffers for the strings of the reply. */
+  /** `FT.HYBRID` with Buffers in the reply. */
   hybridBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   hybridBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
   /** Sends `FT.INFO`. */
   info(index: RedisValue, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  /** `FT.INFO` with Buffers for the strings of the reply. */
+  /** `FT.INFO` with Buffers in the reply. */
   infoBuffer(index: RedisValue, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   /** Sends `FT.PROFILE`. */
   profile(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   profile(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
-  /** `FT.PROFILE` with Buffers for the strings of the reply. */
+  /** `FT.PROFILE` with Buffers in the reply. */
   profileBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   profileBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
   /** Sends `FT.SEARCH`. */
   search(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<string>>]): Result<SearchReply<string>, Context>;
   search(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchReply<string>, Context>;
-  /** `FT.SEARCH` with Buffers for the strings of the reply. */
+  /** `FT.SEARCH` with Buffers in the reply. */
   searchBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<Buffer>>]): Result<SearchReply<Buffer>, Context>;
   searchBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchReply<Buffer>, Context>;
   /** Sends `FT.SPELLCHECK`. */
   spellcheck(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   spellcheck(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
-  /** `FT.SPELLCHECK` with Buffers for the strings of the reply. */
+  /** `FT.SPELLCHECK` with Buffers in the reply. */
   spellcheckBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   spellcheckBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
   /** Sends `FT.SUGADD`. */
@@ -5962,40 +5962,40 @@ export interface SearchCommands<Context extends ClientContext> {
   sugadd(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): Result<number, Context>;
   sugadd(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
   sugadd(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `FT.SUGADD` with Buffers for the strings of the reply. */
+  /** `FT.SUGADD` with Buffers in the reply. */
   sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
   sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): Result<number, Context>;
   sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
   sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): Result<number, Context>;
   /** Sends `FT.SUGDEL`. */
   sugdel(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `FT.SUGDEL` with Buffers for the strings of the reply. */
+  /** `FT.SUGDEL` with Buffers in the reply. */
   sugdelBuffer(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `FT.SUGGET`. */
   sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<string[] | null> | undefined]): Result<string[] | null, Context>;
-  /** `FT.SUGGET` with Buffers for the strings of the reply. */
+  /** `FT.SUGGET` with Buffers in the reply. */
   suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<Buffer[] | null> | undefined]): Result<Buffer[] | null, Context>;
   /** Sends `FT.SUGLEN`. */
   suglen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `FT.SUGLEN` with Buffers for the strings of the reply. */
+  /** `FT.SUGLEN` with Buffers in the reply. */
   suglenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   /** Sends `FT.SYNDUMP`. */
   syndump(index: RedisValue, callback?: Callback<Record<string, string[]>>): Result<Record<string, string[]>, Context>;
-  /** `FT.SYNDUMP` with Buffers for the strings of the reply. */
+  /** `FT.SYNDUMP` with Buffers in the reply. */
   syndumpBuffer(index: RedisValue, callback?: Callback<Record<string, Buffer[]>>): Result<Record<string, Buffer[]>, Context>;
   /** Sends `FT.SYNUPDATE`. */
   synupdate(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   synupdate(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   synupdate(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   synupdate(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  /** `FT.SYNUPDATE` with Buffers for the strings of the reply. */
+  /** `FT.SYNUPDATE` with Buffers in the reply. */
   synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   synupdateBuffer(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   synupdateBuffer(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /** Sends `FT.TAGVALS`. */
   tagvals(index: RedisValue, field: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `FT.TAGVALS` with Buffers for the strings of the reply. */
+  /** `FT.TAGVALS` with Buffers in the reply. */
   tagvalsBuffer(index: RedisValue, field: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
 }
 
@@ -6004,99 +6004,99 @@ export interface TimeSeriesCommands<Context extends ClientContext> {
   /** Sends `TS.ADD`. */
   add(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
   add(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
-  /** `TS.ADD` with Buffers for the strings of the reply. */
+  /** `TS.ADD` with Buffers in the reply. */
   addBuffer(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
   addBuffer(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
   /** Sends `TS.ALTER`. */
   alter(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   alter(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
-  /** `TS.ALTER` with Buffers for the strings of the reply. */
+  /** `TS.ALTER` with Buffers in the reply. */
   alterBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   alterBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
   /** Sends `TS.CREATE`. */
   create(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   create(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
-  /** `TS.CREATE` with Buffers for the strings of the reply. */
+  /** `TS.CREATE` with Buffers in the reply. */
   createBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   createBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
   /** Sends `TS.CREATERULE`. */
   createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `TS.CREATERULE` with Buffers for the strings of the reply. */
+  /** `TS.CREATERULE` with Buffers in the reply. */
   createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `TS.DECRBY`. */
   decrby(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
   decrby(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
-  /** `TS.DECRBY` with Buffers for the strings of the reply. */
+  /** `TS.DECRBY` with Buffers in the reply. */
   decrbyBuffer(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
   decrbyBuffer(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
   /** Sends `TS.DEL`. */
   del(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): Result<number, Context>;
-  /** `TS.DEL` with Buffers for the strings of the reply. */
+  /** `TS.DEL` with Buffers in the reply. */
   delBuffer(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): Result<number, Context>;
   /** Sends `TS.DELETERULE`. */
   deleterule(source: RedisKey, destination: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `TS.DELETERULE` with Buffers for the strings of the reply. */
+  /** `TS.DELETERULE` with Buffers in the reply. */
   deleteruleBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `TS.GET`. */
   get(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
   get(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
-  /** `TS.GET` with Buffers for the strings of the reply. */
+  /** `TS.GET` with Buffers in the reply. */
   getBuffer(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
   getBuffer(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
   /** Sends `TS.INCRBY`. */
   incrby(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
   incrby(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
-  /** `TS.INCRBY` with Buffers for the strings of the reply. */
+  /** `TS.INCRBY` with Buffers in the reply. */
   incrbyBuffer(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
   incrbyBuffer(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
   /** Sends `TS.INFO`. */
   info(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  /** `TS.INFO` with Buffers for the strings of the reply. */
+  /** `TS.INFO` with Buffers in the reply. */
   infoBuffer(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   /** Sends `TS.MADD`. */
   madd(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): Result<(number | Error)[], Context>;
   madd(...args: OneOrMany<RedisValue>[]): Result<(number | Error)[], Context>;
-  /** `TS.MADD` with Buffers for the strings of the reply. */
+  /** `TS.MADD` with Buffers in the reply. */
   maddBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): Result<(number | Error)[], Context>;
   maddBuffer(...args: OneOrMany<RedisValue>[]): Result<(number | Error)[], Context>;
   /** Sends `TS.MGET`. */
   mget(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   mget(...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  /** `TS.MGET` with Buffers for the strings of the reply. */
+  /** `TS.MGET` with Buffers in the reply. */
   mgetBuffer(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   mgetBuffer(...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** Sends `TS.MRANGE`. */
   mrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   mrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  /** `TS.MRANGE` with Buffers for the strings of the reply. */
+  /** `TS.MRANGE` with Buffers in the reply. */
   mrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   mrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** Sends `TS.MREVRANGE`. */
   mrevrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   mrevrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  /** `TS.MREVRANGE` with Buffers for the strings of the reply. */
+  /** `TS.MREVRANGE` with Buffers in the reply. */
   mrevrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   mrevrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** Sends `TS.QUERYINDEX`. */
   queryindex(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
   queryindex(...filters: OneOrMany<RedisValue>[]): Result<string[], Context>;
-  /** `TS.QUERYINDEX` with Buffers for the strings of the reply. */
+  /** `TS.QUERYINDEX` with Buffers in the reply. */
   queryindexBuffer(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
   queryindexBuffer(...filters: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
   /** Sends `TS.RANGE`. */
   range(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   range(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
-  /** `TS.RANGE` with Buffers for the strings of the reply. */
+  /** `TS.RANGE` with Buffers in the reply. */
   rangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   rangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   /** Sends `TS.REVRANGE`. */
   revrange(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   revrange(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
-  /** `TS.REVRANGE` with Buffers for the strings of the reply. */
+  /** `TS.REVRANGE` with Buffers in the reply. */
   revrangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   revrangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
 }
@@ -6105,40 +6105,40 @@ export interface TimeSeriesCommands<Context extends ClientContext> {
 export interface BloomCommands<Context extends ClientContext> {
   /** Sends `BF.ADD`. */
   add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `BF.ADD` with Buffers for the strings of the reply. */
+  /** `BF.ADD` with Buffers in the reply. */
   addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `BF.CARD`. */
   card(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
-  /** `BF.CARD` with Buffers for the strings of the reply. */
+  /** `BF.CARD` with Buffers in the reply. */
   cardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   /** Sends `BF.EXISTS`. */
   exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `BF.EXISTS` with Buffers for the strings of the reply. */
+  /** `BF.EXISTS` with Buffers in the reply. */
   existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `BF.INFO`. */
   info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  /** `BF.INFO` with Buffers for the strings of the reply. */
+  /** `BF.INFO` with Buffers in the reply. */
   infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   /** Sends `BF.INSERT`. */
   insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  /** `BF.INSERT` with Buffers for the strings of the reply. */
+  /** `BF.INSERT` with Buffers in the reply. */
   insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `BF.LOADCHUNK`. */
   loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `BF.LOADCHUNK` with Buffers for the strings of the reply. */
+  /** `BF.LOADCHUNK` with Buffers in the reply. */
   loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `BF.MADD`. */
   madd(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   madd(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  /** `BF.MADD` with Buffers for the strings of the reply. */
+  /** `BF.MADD` with Buffers in the reply. */
   maddBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   maddBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `BF.MEXISTS`. */
   mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  /** `BF.MEXISTS` with Buffers for the strings of the reply. */
+  /** `BF.MEXISTS` with Buffers in the reply. */
   mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `BF.RESERVE`. */
@@ -6146,14 +6146,14 @@ export interface BloomCommands<Context extends ClientContext> {
   reserve(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   reserve(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<"OK">): Result<"OK", Context>;
   reserve(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `BF.RESERVE` with Buffers for the strings of the reply. */
+  /** `BF.RESERVE` with Buffers in the reply. */
   reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): Result<Buffer, Context>;
   reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): Result<Buffer, Context>;
   reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `BF.SCANDUMP`. */
   scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): Result<[iterator: number, data: string | null], Context>;
-  /** `BF.SCANDUMP` with Buffers for the strings of the reply. */
+  /** `BF.SCANDUMP` with Buffers in the reply. */
   scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): Result<[iterator: number, data: Buffer | null], Context>;
 }
 
@@ -6161,27 +6161,27 @@ export interface BloomCommands<Context extends ClientContext> {
 export interface CuckooCommands<Context extends ClientContext> {
   /** Sends `CF.ADD`. */
   add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `CF.ADD` with Buffers for the strings of the reply. */
+  /** `CF.ADD` with Buffers in the reply. */
   addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.ADDNX`. */
   addnx(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `CF.ADDNX` with Buffers for the strings of the reply. */
+  /** `CF.ADDNX` with Buffers in the reply. */
   addnxBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.COUNT`. */
   count(key: RedisKey, item: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  /** `CF.COUNT` with Buffers for the strings of the reply. */
+  /** `CF.COUNT` with Buffers in the reply. */
   countBuffer(key: RedisKey, item: RedisValue, callback?: Callback<number>): Result<number, Context>;
   /** Sends `CF.DEL`. */
   del(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `CF.DEL` with Buffers for the strings of the reply. */
+  /** `CF.DEL` with Buffers in the reply. */
   delBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.EXISTS`. */
   exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  /** `CF.EXISTS` with Buffers for the strings of the reply. */
+  /** `CF.EXISTS` with Buffers in the reply. */
   existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.INFO`. */
   info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  /** `CF.INFO` with Buffers for the strings of the reply. */
+  /** `CF.INFO` with Buffers in the reply. */
   infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   /** Sends `CF.INSERT`. */
   insert(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
@@ -6192,7 +6192,7 @@ export interface CuckooCommands<Context extends ClientContext> {
   insert(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   insert(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   insert(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  /** `CF.INSERT` with Buffers for the strings of the reply. */
+  /** `CF.INSERT` with Buffers in the reply. */
   insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   insertBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
@@ -6210,7 +6210,7 @@ export interface CuckooCommands<Context extends ClientContext> {
   insertnx(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
   insertnx(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   insertnx(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `CF.INSERTNX` with Buffers for the strings of the reply. */
+  /** `CF.INSERTNX` with Buffers in the reply. */
   insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   insertnxBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
   insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
@@ -6221,12 +6221,12 @@ export interface CuckooCommands<Context extends ClientContext> {
   insertnxBuffer(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** Sends `CF.LOADCHUNK`. */
   loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CF.LOADCHUNK` with Buffers for the strings of the reply. */
+  /** `CF.LOADCHUNK` with Buffers in the reply. */
   loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `CF.MEXISTS`. */
   mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  /** `CF.MEXISTS` with Buffers for the strings of the reply. */
+  /** `CF.MEXISTS` with Buffers in the reply. */
   mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `CF.RESERVE`. */
@@ -6238,7 +6238,7 @@ export interface CuckooCommands<Context extends ClientContext> {
   reserve(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   reserve(key: RedisKey, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   reserve(key: RedisKey, capacity: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CF.RESERVE` with Buffers for the strings of the reply. */
+  /** `CF.RESERVE` with Buffers in the reply. */
   reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
@@ -6249,7 +6249,7 @@ export interface CuckooCommands<Context extends ClientContext> {
   reserveBuffer(key: RedisKey, capacity: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `CF.SCANDUMP`. */
   scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): Result<[iterator: number, data: string | null], Context>;
-  /** `CF.SCANDUMP` with Buffers for the strings of the reply. */
+  /** `CF.SCANDUMP` with Buffers in the reply. */
   scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): Result<[iterator: number, data: Buffer | null], Context>;
 }
 
@@ -6258,27 +6258,27 @@ export interface CountMinCommands<Context extends ClientContext> {
   /** Sends `CMS.INCRBY`. */
   incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `CMS.INCRBY` with Buffers for the strings of the reply. */
+  /** `CMS.INCRBY` with Buffers in the reply. */
   incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** Sends `CMS.INFO`. */
   info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  /** `CMS.INFO` with Buffers for the strings of the reply. */
+  /** `CMS.INFO` with Buffers in the reply. */
   infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   /** Sends `CMS.INITBYDIM`. */
   initbydim(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CMS.INITBYDIM` with Buffers for the strings of the reply. */
+  /** `CMS.INITBYDIM` with Buffers in the reply. */
   initbydimBuffer(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `CMS.INITBYPROB`. */
   initbyprob(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `CMS.INITBYPROB` with Buffers for the strings of the reply. */
+  /** `CMS.INITBYPROB` with Buffers in the reply. */
   initbyprobBuffer(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `CMS.MERGE`. */
   merge(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   merge(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
   merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<"OK", Context>;
-  /** `CMS.MERGE` with Buffers for the strings of the reply. */
+  /** `CMS.MERGE` with Buffers in the reply. */
   mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   mergeBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
@@ -6286,7 +6286,7 @@ export interface CountMinCommands<Context extends ClientContext> {
   /** Sends `CMS.QUERY`. */
   query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `CMS.QUERY` with Buffers for the strings of the reply. */
+  /** `CMS.QUERY` with Buffers in the reply. */
   queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
 }
@@ -6296,41 +6296,41 @@ export interface TopKCommands<Context extends ClientContext> {
   /** Sends `TOPK.ADD`. */
   add(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   add(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<(string | null)[], Context>;
-  /** `TOPK.ADD` with Buffers for the strings of the reply. */
+  /** `TOPK.ADD` with Buffers in the reply. */
   addBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   addBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<(Buffer | null)[], Context>;
   /** Sends `TOPK.COUNT`. */
   count(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   count(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  /** `TOPK.COUNT` with Buffers for the strings of the reply. */
+  /** `TOPK.COUNT` with Buffers in the reply. */
   countBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   countBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** Sends `TOPK.INCRBY`. */
   incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
   incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(string | null)[], Context>;
-  /** `TOPK.INCRBY` with Buffers for the strings of the reply. */
+  /** `TOPK.INCRBY` with Buffers in the reply. */
   incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
   incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(Buffer | null)[], Context>;
   /** Sends `TOPK.INFO`. */
   info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  /** `TOPK.INFO` with Buffers for the strings of the reply. */
+  /** `TOPK.INFO` with Buffers in the reply. */
   infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   /** Sends `TOPK.LIST`. */
   list(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
   list(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
-  /** `TOPK.LIST` with Buffers for the strings of the reply. */
+  /** `TOPK.LIST` with Buffers in the reply. */
   listBuffer(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
   listBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /** Sends `TOPK.QUERY`. */
   query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  /** `TOPK.QUERY` with Buffers for the strings of the reply. */
+  /** `TOPK.QUERY` with Buffers in the reply. */
   queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `TOPK.RESERVE`. */
   reserve(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   reserve(key: RedisKey, topk: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `TOPK.RESERVE` with Buffers for the strings of the reply. */
+  /** `TOPK.RESERVE` with Buffers in the reply. */
   reserveBuffer(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   reserveBuffer(key: RedisKey, topk: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
 }
@@ -6340,40 +6340,40 @@ export interface TDigestCommands<Context extends ClientContext> {
   /** Sends `TDIGEST.ADD`. */
   add(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
   add(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<"OK", Context>;
-  /** `TDIGEST.ADD` with Buffers for the strings of the reply. */
+  /** `TDIGEST.ADD` with Buffers in the reply. */
   addBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   addBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /** Sends `TDIGEST.BYRANK`. */
   byrank(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   byrank(key: RedisKey, ...ranks: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  /** `TDIGEST.BYRANK` with Buffers for the strings of the reply. */
+  /** `TDIGEST.BYRANK` with Buffers in the reply. */
   byrankBuffer(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   byrankBuffer(key: RedisKey, ...ranks: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.BYREVRANK`. */
   byrevrank(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   byrevrank(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  /** `TDIGEST.BYREVRANK` with Buffers for the strings of the reply. */
+  /** `TDIGEST.BYREVRANK` with Buffers in the reply. */
   byrevrankBuffer(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   byrevrankBuffer(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.CDF`. */
   cdf(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   cdf(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  /** `TDIGEST.CDF` with Buffers for the strings of the reply. */
+  /** `TDIGEST.CDF` with Buffers in the reply. */
   cdfBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   cdfBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.CREATE`. */
   create(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
   create(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `TDIGEST.CREATE` with Buffers for the strings of the reply. */
+  /** `TDIGEST.CREATE` with Buffers in the reply. */
   createBuffer(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   createBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `TDIGEST.INFO`. */
   info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  /** `TDIGEST.INFO` with Buffers for the strings of the reply. */
+  /** `TDIGEST.INFO` with Buffers in the reply. */
   infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
   /** Sends `TDIGEST.MAX`. */
   max(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
-  /** `TDIGEST.MAX` with Buffers for the strings of the reply. */
+  /** `TDIGEST.MAX` with Buffers in the reply. */
   maxBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   /** Sends `TDIGEST.MERGE`. */
   merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<"OK">]): Result<"OK", Context>;
@@ -6384,7 +6384,7 @@ export interface TDigestCommands<Context extends ClientContext> {
   merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE"]): Result<"OK", Context>;
   merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
   merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<"OK", Context>;
-  /** `TDIGEST.MERGE` with Buffers for the strings of the reply. */
+  /** `TDIGEST.MERGE` with Buffers in the reply. */
   mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<Buffer>]): Result<Buffer, Context>;
   mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE"]): Result<Buffer, Context>;
   mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, callback: Callback<Buffer>]): Result<Buffer, Context>;
@@ -6395,33 +6395,33 @@ export interface TDigestCommands<Context extends ClientContext> {
   mergeBuffer(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
   /** Sends `TDIGEST.MIN`. */
   min(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
-  /** `TDIGEST.MIN` with Buffers for the strings of the reply. */
+  /** `TDIGEST.MIN` with Buffers in the reply. */
   minBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   /** Sends `TDIGEST.QUANTILE`. */
   quantile(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   quantile(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  /** `TDIGEST.QUANTILE` with Buffers for the strings of the reply. */
+  /** `TDIGEST.QUANTILE` with Buffers in the reply. */
   quantileBuffer(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   quantileBuffer(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.RANK`. */
   rank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
   rank(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
-  /** `TDIGEST.RANK` with Buffers for the strings of the reply. */
+  /** `TDIGEST.RANK` with Buffers in the reply. */
   rankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
   rankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
   /** Sends `TDIGEST.RESET`. */
   reset(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
-  /** `TDIGEST.RESET` with Buffers for the strings of the reply. */
+  /** `TDIGEST.RESET` with Buffers in the reply. */
   resetBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /** Sends `TDIGEST.REVRANK`. */
   revrank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
   revrank(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
-  /** `TDIGEST.REVRANK` with Buffers for the strings of the reply. */
+  /** `TDIGEST.REVRANK` with Buffers in the reply. */
   revrankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
   revrankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
   /** Sends `TDIGEST.TRIMMED_MEAN`. */
   trimmed_mean(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
-  /** `TDIGEST.TRIMMED_MEAN` with Buffers for the strings of the reply. */
+  /** `TDIGEST.TRIMMED_MEAN` with Buffers in the reply. */
   trimmed_meanBuffer(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
 }
 
