@@ -1,4 +1,4 @@
-/** The demo of the installed package, on a server of the user: run by `npx sluice demo redis://host:6379`. */
+/** The demo of the installed package, on a server of the user. `npx sluice demo redis://host:6379` runs it. */
 
 import { parseArgs } from "node:util";
 import { bold, say } from "./screen";
@@ -16,8 +16,9 @@ say(bold("\nsluice: explicit and automatic pipelining\n"));
 show(url, values.quick ? QUICK : WHOLE).then(
   () => say(),
   (error: unknown) => {
-    const { message, hint } = error as Error & { hint?: string };
-    console.error(`\n${message}${hint === undefined ? "" : `\n${hint}`}`);
+    const { message, hint, cause } = error as Error & { hint?: string };
+    const reason = cause instanceof Error ? ` ${cause.message}` : "";
+    console.error(`\n${message}${reason}${hint === undefined ? "" : `\n${hint}`}`);
     console.error(`
 The demo needs a Redis or Valkey server. Start one and pass its address:
 

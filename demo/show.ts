@@ -1,4 +1,4 @@
-/** The main job on a server, with figures: several ways to send the same commands, and the curve of the pipeline. */
+/** Measures several ways to send the same commands to a server, and the throughput by pipeline length. */
 
 import { Redis } from "sluice";
 import { clear, fill } from "./dataset";
@@ -19,7 +19,7 @@ import {
 export interface Extent {
   readonly commands: number;
   readonly depths: readonly number[];
-  /** Rounds over all depths, so that a busy moment of the machine does not fall on one depth alone. */
+  /** Each round measures all depths, so that a busy moment of the machine does not affect one depth alone. */
   readonly rounds: number;
   readonly sampleMs: number;
 }
@@ -36,24 +36,27 @@ export type Point = [depth: number, perSecond: number];
 async function showWays(url: string, commands: number): Promise<void> {
   say(bold(`${count(commands)} times GET\n`));
   sayHead();
-  const measure = (name: string, way: (task: Task) => Promise<Outcome>): Promise<Outcome> =>
-    withBar(name, commands, (onProgress) => way({ url, commands, onProgress }));
-  const single = await measure("one by one", oneByOne);
-  const show = (name: string, outcome: Outcome): void =>
-    sayRow({ name, ...outcome, ratio: outcome.perSecond / single.perSecond });
-  show("one by one, each reply awaited", single);
-  const explicit = await measure("explicit pipelines", explicitPipelines);
-  show(`explicit pipelines of ${count(PIPELINE_LENGTH)}`, explicit);
-  const shared = await measure("default options behind a web service", behindWebService(false));
-  show("default options behind a web service", shared);
-  const automatic = await measure("auto-pipelining behind a web service", behindWebService(true));
-  show("auto-pipelining behind a web service", automatic);
-  const plain = await measure("the same web service, one by one", oneByOneBehindHttp);
-  show("the same web service, one by one", plain);
-  const ceiling = await measure("the web service without a database", httpAlone);
+  const measure = async (
+    name: string,
+    way: (task: Task) => Promise<Outcome>,
+    base?: Outcome,
+  ): Promise<Outcome> => {
+    const outcome = await withBar(name, commands, (onProgress) => way({ url, commands, onProgress }));
+    sayRow({ name, ...outcome, ratio: outcome.perSecond / (base ?? outcome).perSecond });
+    return outcome;
+  };
+  const single = await measure("one by one, each reply awaited", oneByOne);
+  await measure(`explicit pipelines of ${count(PIPELINE_LENGTH)}`, explicitPipelines, single);
+  const plain = await measure("web service, one by one", oneByOneBehindHttp);
+  const shared = await measure("web service, default options", behindWebService(false), plain);
+  const automatic = await measure("web service, auto-pipelining", behindWebService(true), plain);
+  const ceiling = await withBar("web service without a database", commands, (onProgress) =>
+    httpAlone({ url, commands, onProgress }),
+  );
   const factor = (shared.perSecond / plain.perSecond).toFixed(1);
   const perWrite = ({ writes }: Outcome): string => bold((commands / writes).toFixed(0));
   say();
+  say("  The ratio of the web service compares with its own first row.");
   say(`  The web service answers GET /?key=... with db.get(key, callback) on ${CONNECTIONS} connections.`);
   say(
     `  Its code has no pipelines. One socket write holds ${perWrite(shared)} commands on average with default`,
@@ -98,9 +101,10 @@ async function showCurve(url: string, { depths, rounds, sampleMs }: Extent): Pro
   return points;
 }
 
-/** Writes its own keys, shows everything, and removes the keys. */
+/** Writes keys of its own, prints all results, and removes the keys. */
 export async function show(url: string, extent: Extent): Promise<Point[]> {
   const db = new Redis(url, { retryStrategy: null });
+  db.on("error", () => {}); // the rejection of the first command reports it
   try {
     await fill(db);
     await showWays(url, extent.commands);

@@ -1,11 +1,11 @@
 /**
- * Looks at a running server, a frame a second: commands, how many of them it reads at once, queues,
- * memory, round trip, and where its time goes. For development; it asks the server a few cheap
- * questions each time, and never shows a value, a key or a password.
+ * Shows a running server, one frame a second: commands, commands per read, queues, memory, round trip, and the
+ * commands that take the most time. It is for development. Each frame sends a few cheap commands. It never shows a
+ * value, a key or a password.
  *
  *   sluice top [--once | --frames=N] [--interval=MS] redis://host:6379
  *
- * `--once` prints one frame, of a second's work, and ends. Without a terminal frames follow one another.
+ * `--once` prints one frame, which covers one second. Without a terminal, the frames follow one another.
  */
 
 import { parseArgs } from "node:util";
@@ -15,10 +15,8 @@ import { figuresBetween, readServer } from "./reading.mjs";
 
 const CLEAR = "\u001b[H\u001b[J";
 const HISTORY = 60;
-const USAGE = "sluice top [--once | --frames=N] [--interval=MS] [redis://host:6379]";
-
 function fail(message) {
-  console.error(`${message}\n${USAGE}`);
+  console.error(message);
   process.exit(1);
 }
 
@@ -30,34 +28,21 @@ function numberOf(name, text, otherwise) {
   return value;
 }
 
-function readArguments() {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        help: { type: "boolean", short: "h" },
-        once: { type: "boolean" },
-        frames: { type: "string" },
-        interval: { type: "string" },
-      },
-    });
-  } catch (error) {
-    return fail(error.message);
-  }
-}
-
-const { values, positionals } = readArguments();
-if (values.help) {
-  console.log(USAGE);
-  process.exit(0);
-}
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    once: { type: "boolean" },
+    frames: { type: "string" },
+    interval: { type: "string" },
+  },
+});
 const [url = "redis://127.0.0.1:6379"] = positionals;
 const intervalMs = numberOf("interval", values.interval, 1000);
 const mostFrames = values.once ? 1 : numberOf("frames", values.frames, Number.POSITIVE_INFINITY);
 
 const redis = new Redis(url, {
   connectionName: "sluice-top",
-  // A look at a server that is gone says so; it does not wait.
+  // A frame reports an unreachable server and does not wait for it.
   enableOfflineQueue: false,
   lazyConnect: true,
   retryStrategy: () => intervalMs,
@@ -83,7 +68,7 @@ function leave(code) {
 
 async function watch() {
   await redis.connect().catch(() => {});
-  if (redis.status !== "ready" && values.once) {
+  if (redis.status !== "ready") {
     console.error(`${redis.stats().server} cannot be reached: ${reason}`);
     return 1;
   }
@@ -109,6 +94,6 @@ async function watch() {
 }
 
 process.once("SIGINT", () => process.exit(0));
-// The reader of a pipe has ended, as in `sluice top | head`.
+// The reader of the output has ended, as in `sluice top | head`.
 process.stdout.once("error", () => process.exit(0));
 leave(await watch());

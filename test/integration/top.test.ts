@@ -96,7 +96,13 @@ describe("top", function () {
     expect(refused.err).to.contain("WRONGPASS");
     expect(gone.err + refused.err).to.not.match(/geheim|falsch/);
     expect((await top("--frames=none", url)).err).to.contain("--frames must be a whole number");
-    expect((await top("--foo", url)).code).to.equal(1);
+    const unknown = await top("--foo", url);
+    expect([unknown.code, unknown.err.split("\n")[0]]).to.deep.equal([1, "Unknown option: --foo"]);
+    const neverThere = await top(`redis://127.0.0.1:1`);
+    expect([neverThere.code, neverThere.err]).to.deep.equal([
+      1,
+      "127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1\n",
+    ]);
   });
 
   it("shows how to call it", async () => {
