@@ -86,7 +86,7 @@ export interface ErrorCommand {
 }
 
 /**
- * An error reply of the server. The message is the text of the server, to the letter.
+ * The server replied with an error. The message is the text of the server.
  *
  * @advice read the message: its first word is the kind of error (`WRONGTYPE`, `NOPERM`, `OOM`)
  * @section single commands
@@ -169,8 +169,8 @@ export class OutcomeUnknownError extends AbortError {
 }
 
 /**
- * SELECT on a connection of a cluster client. All callers share these connections, so that a SELECT would move the
- * commands of others to another database. Nothing was sent.
+ * SELECT was called on a cluster client. All callers share its connections, so SELECT would move the commands of others
+ * to another database. Nothing was sent.
  *
  * @advice use a client for that database: `new Cluster(nodes, { redisOptions: { db: 2 } })`
  * @section clusters
@@ -359,7 +359,7 @@ export class SocketTimeoutError extends SluiceError {
 /**
  * The connection was not ready within `connectTimeout`.
  *
- * @advice the client tries again; if this goes on, check that the server listens there
+ * @advice the client tries again; if this continues, check that the server listens there
  * @section connections
  */
 export class ConnectTimeoutError extends SluiceError {

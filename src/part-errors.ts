@@ -61,7 +61,7 @@ function whereItWas(details: TimeoutDetails): string {
 /**
  * The time limit of the command passed before its reply arrived. A written command may still run.
  *
- * @advice a written command may still run; if it spent most of the time in the queue, limit the queue with `bounds`
+ * @advice see `details` for the place where the time passed; for time in the queue, limit the queue with `bounds`
  * @section single commands
  */
 export class CommandTimeoutError extends SluiceError {
@@ -77,7 +77,7 @@ export class CommandTimeoutError extends SluiceError {
 /**
  * The signal of the call was aborted. Its reason is the `cause`. A written command may still run.
  *
- * @advice a written command may still run; if it spent most of the time in the queue, limit the queue with `bounds`
+ * @advice see `details` for the place where the time passed; for time in the queue, limit the queue with `bounds`
  * @section single commands
  */
 export class CommandAbortedError extends AbortError {

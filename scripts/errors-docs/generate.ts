@@ -1,7 +1,7 @@
 /**
- * Writes the tables of docs/errors.md from the comments of the error classes: the text says what
- * happened, `@advice` what to do, `@section` which table the class is in. The rest of the page is
- * written by hand. With `--check` nothing is written and a stale page is an error.
+ * Writes the tables of docs/errors.md from the comments of the error classes: the text is what happened, `@section` the
+ * table of the class. `@advice` is what to do, for docs/troubleshooting.md. The rest of the page is written by hand.
+ * With `--check` nothing is written, and a stale page is an error.
  *
  *   node build/scripts/errors-docs/generate.js [--check]
  */
@@ -17,7 +17,7 @@ const SOURCES = [
   "src/cluster/cluster-errors.ts",
   "src/leases/lease-errors.ts",
 ];
-const HEAD = "| code | class | what happened | what to do |\n|---|---|---|---|\n";
+const HEAD = "| code | class | what happened |\n|---|---|---|\n";
 /** The heading of a section, the text below it, and its table. */
 const TABLE = /(^## Errors of (.*)\n[^|]*)(?:\|.*\n)+/gm;
 const CLASS = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport class (\w+) extends[\s\S]*?code: ErrorCode = "(\w+)"/g;
@@ -69,7 +69,10 @@ export function errorsPage(): string {
   return page.replace(TABLE, (_whole, before: string, section: string) => {
     const rows = entries
       .filter((entry) => entry.section === section)
-      .map(({ code, className, text, advice }) => `| \`${code}\` | ${className} | ${text} | ${advice} |\n`);
+      .map(
+        ({ code, className, text }) =>
+          `| [\`${code}\`](troubleshooting.md#${code}) | ${className} | ${text} |\n`,
+      );
     return before + HEAD + rows.join("");
   });
 }

@@ -33,7 +33,7 @@ function messages(): Map<string, string> {
       found.set(
         name,
         text
-          .replaceAll(/\$\{[^}]*\}/g, "…")
+          .replaceAll(/(?:\$\{[^}]*\})+/g, "…")
           .replaceAll("|", "\\|")
           .trim(),
       );
@@ -43,10 +43,10 @@ function messages(): Map<string, string> {
 }
 
 function sectionOf(code: string, entries: readonly ErrorEntry[], texts: ReadonlyMap<string, string>): string {
-  const parts = entries.map(({ className, text, advice }) => {
-    const message = texts.get(className)?.replace(/^…,? ?/, "");
+  const parts = entries.map(({ className, text, advice }, index) => {
+    const message = texts.get(className);
     const shown = message === undefined || message.length < 8 ? [] : [`Message: “${message}”`, ""];
-    const action = advice === "" ? [] : ["", `**Action:** ${advice}.`];
+    const action = advice === entries[index + 1]?.advice ? [] : ["", `**Action:** ${advice}.`];
     return [`**${className}**`, "", ...shown, text, ...action].join("\n");
   });
   return `### <a id="${code}"></a>${code}\n\n${parts.join("\n\n")}`;

@@ -51,7 +51,7 @@ export class TopologyTimeoutError extends SluiceError {
 /**
  * A command was redirected or lost more often than `maxRedirections` allows. It did not run.
  *
- * @advice repeat the command later; if this goes on, the nodes disagree: run `redis-cli --cluster check`
+ * @advice repeat the command later; if this continues, the nodes disagree: run `redis-cli --cluster check`
  * @section clusters
  */
 export class TooManyRedirectionsError extends SluiceError {

@@ -79,7 +79,7 @@ export class LockTimeoutError extends SluiceError {
 /**
  * The signal of `lock()` was aborted before the lock was free. Its reason is the `cause`.
  *
- * @advice nothing, if the caller meant it; the lock is not held
+ * @advice none is needed; the lock is not held
  * @section single commands
  */
 export class LockAbortedError extends AbortError {

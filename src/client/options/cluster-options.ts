@@ -217,7 +217,7 @@ export interface ClusterOptions {
    * @default []
    */
   autoPipeliningIgnoredCommands?: string[] | undefined;
-  /** Lua scripts that become methods, like with `defineCommand`. */
+  /** Lua scripts that become methods, as with `defineCommand`. */
   scripts?: Record<string, ScriptDefinition> | undefined;
   /** The stack of a command's error shows the call. Captures a stack for each command, which costs time: for development. */
   showFriendlyErrorStack?: boolean | undefined;

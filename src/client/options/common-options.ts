@@ -335,7 +335,7 @@ export interface SharedOptions {
    * @default []
    */
   autoPipeliningIgnoredCommands?: string[] | undefined;
-  /** Lua scripts that become methods, like with `defineCommand`. */
+  /** Lua scripts that become methods, as with `defineCommand`. */
   scripts?: Record<string, ScriptDefinition> | undefined;
   /** Named field lists that each connection prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
   himportFieldsets?: readonly HimportFieldset[] | undefined;

@@ -73,7 +73,7 @@ export interface SentinelConnectionOptions {
    */
   updateSentinels?: boolean | undefined;
   /**
-   * Subscribes to the Sentinels and leaves the old master when a new one is announced. `true` subscribes to at
+   * Subscribes to the Sentinels and switches to a new master when they announce it. `true` subscribes to at
    * most `sentinelMaxConnections` Sentinels; `false` disables this. By default the client subscribes to one
    * Sentinel. With `role: "slave"` it does not subscribe.
    */

@@ -1,4 +1,4 @@
-/** docs/errors.md: every class and code of the source, every error without a code, and what to do about each. */
+/** docs/errors.md: every class and code of the source with a link to what to do, and every error without a code. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ function rows(): string[][] {
         .split(" | ")
         .map((cell) => cell.replace(/^\||\|$/g, "").trim()),
     );
-  return cells.filter(([first]) => first?.startsWith("`"));
+  return cells.filter(([first]) => /^\[?`/.test(first ?? ""));
 }
 
 describe("docs/errors.md", () => {
@@ -61,13 +61,13 @@ describe("docs/errors.md", () => {
     expect(table.length).to.be.greaterThan(45);
   });
 
-  for (const { className, code } of classes.filter((one) => one.className !== BASE)) {
-    it(`${className} has its code and what to do in one row`, () => {
+  for (const { className, code, advice } of classes.filter((one) => one.className !== BASE)) {
+    it(`${className} has a row that links its code, and says what to do`, () => {
       const row = table.find((cells) => new RegExp(`\\b${className}\\b`).test(cells[1] ?? ""));
       expect(row, "a row").to.not.equal(undefined);
-      expect(row?.[0]).to.contain(`\`${code}\``);
-      expect(row).to.have.length(4);
-      expect(row?.[3], "what to do").to.match(/\w{3}/);
+      expect(row?.[0]).to.equal(`[\`${code}\`](troubleshooting.md#${code})`);
+      expect(row).to.have.length(3);
+      expect(advice, "what to do").to.match(/\w{3}/);
     });
   }
 
@@ -89,7 +89,7 @@ describe("docs/errors.md", () => {
   it("lists no code and no class that does not exist", () => {
     const codes = new Set(classes.map(({ code }) => code));
     const names = new Set(classes.map(({ className }) => className));
-    for (const cells of table.filter(({ length }) => length === 4)) {
+    for (const cells of table.filter(([first = ""]) => first.startsWith("["))) {
       for (const [, code] of (cells[0] ?? "").matchAll(/`([^`]+)`/g)) expect(codes, code).to.include(code);
       for (const name of (cells[1] ?? "").split(", ")) expect(names, name).to.include(name);
     }
