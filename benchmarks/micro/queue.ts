@@ -17,7 +17,10 @@ const commands = Array.from({ length: COUNT }, () => new Command(spec, ["key"], 
 const queue = new CommandQueue();
 report("queue: push, write, shift", COUNT, () => {
   for (const command of commands) queue.push(command);
-  for (let index = 0; index < COUNT; index++) queue.addSent(queue.takeUnsent() as Command);
+  for (let index = 0; index < COUNT; index++) {
+    queue.takeUnsent();
+    queue.addSent();
+  }
   for (let index = 0; index < COUNT; index++) queue.shift();
 });
 

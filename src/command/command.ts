@@ -25,6 +25,8 @@ export const CommandState = {
   /** Encoded for the current connection and unanswered. */
   Sent: 2,
   Settled: 3,
+  /** Settled, and not written when its turn came: it only keeps its place in the queue of a connection. */
+  Dropped: 4,
 } as const;
 export type CommandState = (typeof CommandState)[keyof typeof CommandState];
 

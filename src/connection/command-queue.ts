@@ -1,10 +1,12 @@
 /**
- * The commands of one connection in the order in which they are written and answered.
+ * The commands of one connection in the order in which they are written and answered, in one list:
  *
- *   push --> | unsent | -- takeUnsent -- still wanted? -- addSent --> | sent | -- shift, by each reply -->
- *                                             '-> given up: not written, and in neither list
+ *   | sent | sent | dropped | sent | unsent | unsent | <-- push
+ *     '-- shift, by each reply       '-- takeUnsent, then addSent or drop
  *
- * The oldest sent command is the head; a reply always belongs to it. A lost connection hands back all commands.
+ * The oldest sent command is the head; a reply always belongs to it. A command that was given up before it was
+ * written is dropped: it keeps its place until the commands before it are answered. A lost connection hands
+ * back all other commands.
  */
 
 import Denque from "denque";
@@ -13,11 +15,8 @@ import { isForgettable } from "../command/fate";
 import { estimateSum, sizeOf } from "../command/size";
 import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 
-/** In commands: a list keeps the memory of its greatest length, so an empty one is replaced after so many. */
+/** In commands: the list keeps the memory of its greatest length, so an empty one is replaced after so many. */
 const RENEWED_AFTER = 65_536;
-
-/** In commands: copying them one by one takes longer from here on. */
-const WHOLE_FROM = 1024;
 
 /** The unanswered commands, each list in order: those that were written, and those that were not. */
 export interface Left {
@@ -26,22 +25,20 @@ export interface Left {
 }
 
 export class CommandQueue {
-  private waiting = new Denque<Command>();
-  private sent = new Denque<Command>();
+  private list = new Denque<Command>();
+  /** The commands before the first unsent one. */
+  private taken = 0;
+  /** Written commands without a reply. */
+  inFlight = 0;
   /** Replies taken so far. */
   answered = 0;
   private renewAt = RENEWED_AFTER;
-  /** The number of unsent commands at which settled ones are removed. */
+  /** The number of commands at which settled ones are removed. */
   private sweepAt = FIRST_SWEEP;
 
   /** Commands that are not written. */
   get unsent(): number {
-    return this.waiting.length;
-  }
-
-  /** Written commands without a reply. */
-  get inFlight(): number {
-    return this.sent.length;
+    return this.list.length - this.taken;
   }
 
   /** Commands that are unsent or unanswered. */
@@ -50,41 +47,44 @@ export class CommandQueue {
   }
 
   push(command: Command): void {
-    markQueued(command);
-    if (this.waiting.push(command) >= this.sweepAt) this.sweep();
-  }
-
-  /** An empty list takes a batch as a whole, so that `exec()` of very many commands blocks for one copy only. */
-  pushBatch(commands: readonly Command[]): void {
-    if (commands.length < WHOLE_FROM || this.unsent > 0) for (const command of commands) this.push(command);
-    else {
-      for (const command of commands) markQueued(command);
-      this.waiting = new Denque(commands as Command[]);
-    }
+    if (command.state < CommandState.Settled) command.state = CommandState.Queued;
+    if (this.list.push(command) >= this.sweepAt) this.sweep();
   }
 
   /**
-   * Removes the next command to be written. Undefined at the end, which may be reached early, because commands
-   * queued meanwhile may trigger a sweep.
+   * The next command to be written; `addSent` or `drop` follows. Undefined at the end, which may be reached
+   * early, because commands queued meanwhile may trigger a sweep.
    */
   takeUnsent(): Command | undefined {
-    return this.waiting.shift();
+    const command = this.list.peekAt(this.taken);
+    if (command !== undefined) this.taken++;
+    return command;
   }
 
   /** The command that `takeUnsent` has returned is being written. */
-  addSent(command: Command): void {
-    this.sent.push(command);
+  addSent(): void {
+    this.inFlight++;
+  }
+
+  /** The command that `takeUnsent` has returned is settled and is not written. */
+  drop(command: Command): void {
+    command.state = CommandState.Dropped;
+    this.passDropped();
   }
 
   /** The command to which the next reply belongs. */
   head(): Command | undefined {
-    return this.sent.peekFront();
+    return this.inFlight === 0 ? undefined : this.list.peekFront();
   }
 
   /** Removes the command that has just been answered. */
   shift(): Command | undefined {
-    const command = this.sent.shift();
-    if (command !== undefined && ++this.answered >= this.renewAt && this.length === 0) this.renew();
+    if (this.inFlight === 0) return undefined;
+    const command = this.list.shift();
+    this.inFlight--;
+    this.taken--;
+    if (this.taken > this.inFlight) this.passDropped();
+    if (++this.answered >= this.renewAt && this.list.length === 0) this.renew();
     return command;
   }
 
@@ -95,50 +95,63 @@ export class CommandQueue {
 
   /** All unsent and unanswered commands, in order. */
   pending(): readonly Command[] {
-    return [...this.sent.toArray(), ...this.waiting.toArray()];
+    return this.list.toArray().filter(isKept);
   }
 
   /** The bytes in flight, estimated from a sample. */
   get bytesInFlight(): number {
-    return estimateSum(this.inFlight, (index) => sizeOf(this.sent.peekAt(index) as Command));
+    return this.bytesOf(0, this.taken, CommandState.Dropped);
   }
 
   /** The unsent bytes, estimated from a sample. */
   get unsentBytes(): number {
-    return estimateSum(this.unsent, (index) => {
-      const command = this.waiting.peekAt(index) as Command;
-      return command.isSettled ? 0 : sizeOf(command);
-    });
+    return this.bytesOf(this.taken, this.unsent, CommandState.Settled);
   }
 
   /** Puts other commands, or the same ones, in the places of all unsent and unanswered commands. */
   replaceAll(replace: (command: Command) => Command): void {
-    this.sent = new Denque(this.sent.toArray().map(replace));
-    this.waiting = new Denque(this.waiting.toArray().map(replace));
+    this.list = new Denque(this.list.toArray().map(replace));
   }
 
   /** Empties the queue and returns the written and the unwritten commands, both in order. */
   takeAll(): Left {
-    const left = { sent: this.sent.toArray(), unsent: this.waiting.toArray() };
+    const all = this.list.toArray();
+    const left = { sent: all.slice(0, this.taken).filter(isKept), unsent: all.slice(this.taken) };
     this.renew();
     return left;
   }
 
+  /** Commands from state `over` on have no bytes. */
+  private bytesOf(from: number, count: number, over: CommandState): number {
+    return estimateSum(count, (index) => {
+      const command = this.list.peekAt(from + index) as Command;
+      return command.state >= over ? 0 : sizeOf(command);
+    });
+  }
+
+  private passDropped(): void {
+    while (this.list.peekFront()?.state === CommandState.Dropped) {
+      this.list.shift();
+      this.taken--;
+    }
+  }
+
   private renew(): void {
-    this.sent = new Denque();
-    this.waiting = new Denque();
+    this.list = new Denque();
+    this.taken = this.inFlight = 0;
     this.renewAt = this.answered + RENEWED_AFTER;
   }
 
   /** Commands whose callers have given up must not accumulate behind a peer that accepts no bytes. */
   private sweep(): void {
-    this.waiting = new Denque(this.waiting.toArray().filter((command) => !isOver(command)));
-    this.sweepAt = nextSweep(this.unsent);
+    const all = this.list.toArray();
+    this.list = new Denque(all.filter((command, index) => index < this.taken || !isOver(command)));
+    this.sweepAt = nextSweep(this.list.length);
   }
 }
 
-function markQueued(command: Command): void {
-  if (command.state < CommandState.Settled) command.state = CommandState.Queued;
+function isKept({ state }: Command): boolean {
+  return state !== CommandState.Dropped;
 }
 
 /** It would not be written, and no other command depends on it. */

@@ -89,9 +89,12 @@ export class FlushEncoder {
 
   private encodeOne(command: Command, listener: WriteListener | null): Error | null {
     const { queue } = this;
-    if (!beginWriting(command, queue)) return null;
+    if (!beginWriting(command, queue)) {
+      queue.drop(command);
+      return null;
+    }
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
-    queue.addSent(command);
+    queue.addSent();
     if (listener !== null) listener.onWrite(command);
     try {
       encodeCommand(this.output, command.spec.encodedName ?? encodeName(command.spec), command.args);

@@ -195,7 +195,7 @@ class Gathering implements Completion, SettleHook, SentCommand {
 
   get state(): number {
     const { state } = this.foremost;
-    return state === CommandState.Settled ? CommandState.Sent : state;
+    return state >= CommandState.Settled ? CommandState.Sent : state;
   }
 
   get slot(): number {

@@ -55,7 +55,8 @@ describe("PushRouter", () => {
       reject: (_command, { message }) => void told.push(`${words} failed: ${message}`),
     });
     queue.push(command);
-    queue.addSent(queue.takeUnsent() as Command);
+    queue.takeUnsent();
+    queue.addSent();
     command.state = CommandState.Sent;
     return command;
   }
