@@ -10,9 +10,9 @@
  */
 
 import type { Completion } from "../command/command";
-import { Command, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import { Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
+import { ownCommand } from "../command/own-command";
 import { clockMs, startTimer } from "../util/scheduling";
 
 const LONGEST_TICK_MS = 50;
@@ -95,7 +95,6 @@ export class TrackedConnection {
       },
     };
     const [name, args] = this.isOfCluster ? ["exists", [key]] : ["ping", []];
-    const question = new Command(specOf(name), args, false, completion);
-    this.dispatcher.dispatch(issuedBy(Origin.Connection, question));
+    this.dispatcher.dispatch(ownCommand(Origin.Connection, name, args, completion));
   }
 }

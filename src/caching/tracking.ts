@@ -10,6 +10,7 @@ import { CommandFlag, type CommandSpec, withoutMappers } from "../command/comman
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
+import { ownCommand } from "../command/own-command";
 import { ReplyError } from "../errors";
 import { clockMs } from "../util/scheduling";
 import { type Gate, TrackedConnection } from "./tracked-connection";
@@ -98,8 +99,7 @@ export class Tracking implements Dispatcher {
         if (error instanceof ReplyError && !tracked.isOver) this.onRefused(tracked, error);
       },
     };
-    const request = new Command(specOf("client"), this.request(), false, completion);
-    connection.dispatch(issuedBy(Origin.Connection, request));
+    connection.dispatch(ownCommand(Origin.Connection, "client", this.request(), completion));
   }
 
   /** The tracking on which the invalidations depend was switched off. */
@@ -121,7 +121,7 @@ export class Tracking implements Dispatcher {
   /** Bound to its connection: it is not resent, because the read behind it may be resent elsewhere. */
   private caching(read: Command): Command {
     const command = new Command(CACHING, ["caching", "yes"], false, this.permission as Completion);
-    return onBehalfOf(read, command);
+    return onBehalfOf(read, issuedBy(Origin.Connection, command));
   }
 
   private request(): string[] {
@@ -161,13 +161,12 @@ export class Tracking implements Dispatcher {
       fulfil: (_command, ms) => tracked.onTimeToLive(Number(ms)),
       reject: () => {},
     };
-    const question = new Command(specOf("pttl"), [tracked.expiringKey], false, completion);
-    return onBehalfOf(read, question);
+    return onBehalfOf(read, ownCommand(Origin.Connection, "pttl", [tracked.expiringKey], completion));
   }
 }
 
 /** A command of the connection that a tracer attributes to the read. */
 function onBehalfOf({ extra }: Command, command: Command): Command {
   if (extra !== null && extra.scope !== null) command.ensureExtra().scope = extra.scope;
-  return issuedBy(Origin.Connection, command);
+  return command;
 }

@@ -3,10 +3,11 @@
  * without state of the lessee, or closed.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { flagsFor, specOf } from "../command/command-table";
+import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import { ownCommand } from "../command/own-command";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ReplyError } from "../errors";
 import type { Borrower } from "../leases/connection-pool";
@@ -114,7 +115,7 @@ export class Loan implements Dispatcher, Borrower {
 
   private async run(name: string): Promise<void> {
     const completion = new PromiseCompletion();
-    this.connection.dispatch(issuedBy(Origin.Client, new Command(specOf(name), [], false, completion)));
+    this.connection.dispatch(ownCommand(Origin.Client, name, [], completion));
     await completion.promise.catch((error: Error) => {
       if (!(error instanceof ReplyError && NOT_SUBSCRIBED.test(error.message))) throw error;
     });

@@ -1,12 +1,12 @@
 /** Builds the ASKING command, which opens an importing slot for the next command or transaction only. */
 
-import { Command, CommandState, type Completion, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import { type Command, CommandState, type Completion, Origin } from "../command/command";
+import { ownCommand } from "../command/own-command";
 import { ReplyError } from "../errors";
 
 /** The ASKING that precedes a command. */
 export function askingFor(command: Command): Command {
-  const asking = issuedBy(Origin.Client, new Command(specOf("asking"), [], false, new AskingAnswer(command)));
+  const asking = ownCommand(Origin.Client, "asking", [], new AskingAnswer(command));
   // While the command waits for a connection, both are found by their slot.
   asking.slot = command.slot;
   // Members of a transaction stay in place when they are given up, so their ASKING stays too.

@@ -18,11 +18,10 @@
  */
 
 import { Batch, BatchKind } from "../command/batch";
-import { Command, issuedBy, Origin, UNROUTED } from "../command/command";
+import { Command, IGNORED, issuedBy, Origin, UNROUTED } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { endingError } from "../command/ending-errors";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
-import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
 import { SelectOnClusterError } from "../errors";
 import type { Argument } from "../protocol/resp-types";

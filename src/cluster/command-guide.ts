@@ -5,9 +5,9 @@
  * reply has arrived.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import { type Command, Origin } from "../command/command";
 import { firstKeyOfRule, type KeyRule, NO_KEYS, parseKeyRule } from "../command/key-positions";
+import { ownCommand } from "../command/own-command";
 import { PromiseCompletion } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
 import { MOST_NAMES } from "../util/bounds";
@@ -40,10 +40,7 @@ export class CommandGuide {
     if (this.rules.size >= MOST_NAMES || node === null) return;
     this.rules.set(lowerName, NO_KEYS);
     const completion = new PromiseCompletion();
-    const question = issuedBy(
-      Origin.Question,
-      new Command(specOf("command"), ["INFO", lowerName], false, completion),
-    );
+    const question = ownCommand(Origin.Question, "command", ["INFO", lowerName], completion);
     this.pool.clientOf(node).link.dispatch(question);
     completion.promise.then(
       (reply) => this.rules.set(lowerName, ruleOf(reply)),

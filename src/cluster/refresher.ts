@@ -8,8 +8,8 @@
  * the next one.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import { Origin } from "../command/command";
+import { ownCommand } from "../command/own-command";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError, ReplyError } from "../errors";
 import { hintOnNode, isTransientRefusal } from "../observability/hints";
@@ -304,7 +304,7 @@ export class Refresher {
 
   private query(client: NodeClient, question: string): Promise<Reply> {
     const completion = new PromiseCompletion();
-    const command = issuedBy(Origin.Question, new Command(specOf("cluster"), [question], false, completion));
+    const command = ownCommand(Origin.Question, "cluster", [question], completion);
     const timer = startTimer(
       () => command.fail(new TopologyTimeoutError()),
       this.options.slotsRefreshTimeout,

@@ -8,10 +8,9 @@
  * check.
  */
 
-import { Command, type Completion, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import { type Command, type Completion, Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
-import { IGNORED } from "../command/promise-completion";
+import { ownCommand } from "../command/own-command";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
@@ -106,7 +105,7 @@ export class SubscriberConnection {
       return;
     }
     this.quietChecks++;
-    if (this.quietChecks === CHECKS_UNTIL_ASKED) this.client.dispatch(ownCommand("ping", [], IGNORED));
+    if (this.quietChecks === CHECKS_UNTIL_ASKED) this.client.dispatch(ownCommand(Origin.Resubscribe, "ping"));
   }
 }
 
@@ -128,9 +127,4 @@ export class Resubscription implements Completion {
 /** Whether the client sent the command on its own account. */
 export function isOwn(command: Command): boolean {
   return command.origin === Origin.Resubscribe;
-}
-
-/** A command that the client sends on its own account. */
-export function ownCommand(name: string, args: Buffer[], completion: Completion): Command {
-  return issuedBy(Origin.Resubscribe, new Command(specOf(name), args, true, completion));
 }

@@ -12,10 +12,10 @@
  * successor.
  */
 
-import { type Command, CommandState } from "../command/command";
+import { type Command, CommandState, Origin } from "../command/command";
 import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import { IGNORED } from "../command/promise-completion";
+import { ownCommand } from "../command/own-command";
 import { SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
@@ -28,7 +28,6 @@ import {
   isOwn,
   keyOf,
   type NameKey,
-  ownCommand,
   Resubscription,
   type SubscriberClient,
   SubscriberConnection,
@@ -425,7 +424,7 @@ export class SubscriptionReconciler implements Dispatcher {
         this.wanted.miss(kind, name, connection.heardAtMs);
         connection.client.link.subscriptions.delete(kind, name);
         connection.confirmedAtMs.delete(keyOf(kind, name));
-        connection.client.dispatch(ownCommand(WORDS[kind].leave, [name], IGNORED));
+        connection.client.dispatch(ownCommand(Origin.Resubscribe, WORDS[kind].leave, [name]));
       }
     }
     const { asked, isSilent, node, client } = connection;
@@ -495,7 +494,7 @@ export class SubscriptionReconciler implements Dispatcher {
       }
       if (this.isCurrent(connection) && this.isActive) this.onAnswered(connection, kind, names, error);
     });
-    const command = ownCommand(WORDS[kind].enter, names, completion);
+    const command = ownCommand(Origin.Resubscribe, WORDS[kind].enter, names, completion);
     for (const name of names) connection.asked.set(keyOf(kind, name), command);
     connection.client.dispatch(command);
   }
@@ -539,7 +538,9 @@ export class SubscriptionReconciler implements Dispatcher {
       if (--left === 0) finish();
     };
     for (const { client } of connections) {
-      client.dispatch(ownCommand(command.spec.lowerName, [], new Resubscription(onAnswered)));
+      client.dispatch(
+        ownCommand(Origin.Resubscribe, command.spec.lowerName, [], new Resubscription(onAnswered)),
+      );
     }
   }
 }

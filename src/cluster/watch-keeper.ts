@@ -4,10 +4,9 @@
  * transaction is refused instead of committed unguarded.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { specOf } from "../command/command-table";
-import { IGNORED } from "../command/promise-completion";
+import { ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { WatchLostError } from "../errors";
 import type { Link } from "../link/link";
@@ -58,7 +57,7 @@ export class WatchKeeper {
     for (const watched of this.slots.values()) if (watched.link !== link) others.add(watched.link);
     this.slots.clear();
     for (const other of others) {
-      const unwatch = issuedBy(Origin.Client, new Command(specOf("unwatch"), [], false, IGNORED));
+      const unwatch = ownCommand(Origin.Client, "unwatch");
       unwatch.ensureExtra().caller = extra?.caller ?? null;
       // A WATCH that waits for its connection is followed in the queue; one that was lost with its connection
       // is over.

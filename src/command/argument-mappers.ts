@@ -37,7 +37,15 @@ export function prepareArguments(spec: CommandSpec, args: unknown[], copies = tr
 
 /** Flattens one level and turns every argument into a string or a Buffer, in place where possible. */
 export function normalizeArguments(args: unknown[], commandName: string, copies = true): Argument[] {
-  return convert(flattenOnce(args, commandName), commandName, copies);
+  for (let index = 0; index < args.length; index++) {
+    const value = args[index];
+    if (typeof value === "string") continue;
+    if (typeof value === "object" && isList(value)) {
+      return convert(flattenFrom(args, index, commandName), commandName, copies, index);
+    }
+    args[index] = toArgument(value, index, commandName, copies);
+  }
+  return args as Argument[];
 }
 
 /** Flattens one level. Returns the array itself when it is flat. */
@@ -89,8 +97,8 @@ export function toArgument(value: unknown, index: number, commandName: string, c
   }
 }
 
-function convert(args: unknown[], commandName: string, copies: boolean): Argument[] {
-  for (let index = 0; index < args.length; index++) {
+function convert(args: unknown[], commandName: string, copies: boolean, from = 0): Argument[] {
+  for (let index = from; index < args.length; index++) {
     const value = args[index];
     if (typeof value !== "string") args[index] = toArgument(value, index, commandName, copies);
   }

@@ -65,7 +65,8 @@ export interface Completion {
   reject(command: Command, error: Error): void;
 }
 
-const NOBODY: Completion = { promise: null, fulfil() {}, reject() {} };
+/** Ignores the outcome. */
+export const IGNORED: Completion = { promise: null, fulfil() {}, reject() {} };
 
 /** Whether a user has created it for `sendCommand`; see `LegacyCommand`. */
 export const MADE_BY_HAND: unique symbol = Symbol("madeByHand");
@@ -200,7 +201,7 @@ export class Command {
    */
   release(): void {
     this.args.length = 0;
-    this.completion = NOBODY;
+    this.completion = IGNORED;
   }
 
   /** Changes the name and the first argument: for a script that is sent by text or by hash. */

@@ -79,10 +79,3 @@ export class PromiseCompletion implements Completion {
     this.refuse(error);
   }
 }
-
-/** For commands that the client sends on its own account and ignores the outcome of. */
-export const IGNORED: Completion = {
-  promise: null,
-  fulfil() {},
-  reject() {},
-};

@@ -2,7 +2,7 @@
  * The commands of one connection in the order in which they are written and answered, in one list:
  *
  *   | sent | sent | dropped | sent | unsent | unsent | <-- push
- *     '-- shift, by each reply       '-- takeUnsent, then addSent or drop
+ *     '-- shift, by each reply       '-- takeUnsent makes it a sent one, drop a dropped one
  *
  * The oldest sent command is the head; a reply always belongs to it. A command that was given up before it was
  * written is dropped: it keeps its place until the commands before it are answered. A lost connection hands
@@ -52,23 +52,21 @@ export class CommandQueue {
   }
 
   /**
-   * The next command to be written; `addSent` or `drop` follows. Undefined at the end, which may be reached
-   * early, because commands queued meanwhile may trigger a sweep.
+   * The next command to be written. Undefined at the end, which may be reached early, because commands queued
+   * meanwhile may trigger a sweep.
    */
   takeUnsent(): Command | undefined {
     const command = this.list.peekAt(this.taken);
-    if (command !== undefined) this.taken++;
+    if (command === undefined) return undefined;
+    this.taken++;
+    this.inFlight++;
     return command;
   }
 
-  /** The command that `takeUnsent` has returned is being written. */
-  addSent(): void {
-    this.inFlight++;
-  }
-
-  /** The command that `takeUnsent` has returned is settled and is not written. */
+  /** The command that `takeUnsent` has returned is settled, and is not written after all. */
   drop(command: Command): void {
     command.state = CommandState.Dropped;
+    this.inFlight--;
     this.passDropped();
   }
 

@@ -94,7 +94,6 @@ export class FlushEncoder {
       return null;
     }
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
-    queue.addSent();
     if (listener !== null) listener.onWrite(command);
     try {
       encodeCommand(this.output, command.spec.encodedName ?? encodeName(command.spec), command.args);
@@ -117,7 +116,10 @@ function failWith(command: Command, error: unknown): Error {
   return cause;
 }
 
-/** Returns true if the command must be encoded now, and records the time and place of its write. */
+/**
+ * Returns true if the command must be encoded now, and records the time and place of its write.
+ * @param order The place of the command is the last one in flight.
+ */
 export function beginWriting(command: Command, order: Pick<CommandQueue, "answered" | "inFlight">): boolean {
   const { extra } = command;
   const group = extra === null ? command.batch : command.group;
@@ -131,7 +133,7 @@ export function beginWriting(command: Command, order: Pick<CommandQueue, "answer
   if (group !== null && !group.isStarted) group.start();
   if (extra !== null) {
     extra.sentAtMs = userClockMs() || JUST_STARTED_MS;
-    extra.place = order.answered + order.inFlight;
+    extra.place = order.answered + order.inFlight - 1;
   }
   command.state = CommandState.Sent;
   return true;

@@ -5,8 +5,8 @@
  */
 
 import { normalizeArguments } from "../command/argument-mappers";
-import { Command, type Completion, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import { type Command, type Completion, Origin } from "../command/command";
+import { ownCommand } from "../command/own-command";
 import { ConnectionClosedError } from "../errors";
 import { hintOnDatabase, hintOnRefusal, isTransientRefusal } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
@@ -85,14 +85,12 @@ export function noteUnmasked(command: Command, error: Error): void {
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
   const asked = new Request();
-  dispatchAll(connection, [ownCommand(name, args, asked)]);
+  dispatchAll(connection, [requestOf(name, args, asked)]);
   return asked.answer;
 }
 
-/** A command that the connection sends on its own account. */
-export function ownCommand(name: string, args: unknown[], completion: Completion): Command {
-  const command = new Command(specOf(name), normalizeArguments(args, name), false, completion);
-  return issuedBy(Origin.Connection, command);
+function requestOf(name: string, args: unknown[], completion: Completion): Command {
+  return ownCommand(Origin.Connection, name, normalizeArguments(args, name), completion);
 }
 
 function dispatchAll(connection: Connection, commands: readonly Command[]): void {
@@ -231,7 +229,7 @@ class Handshake implements Completion {
   }
 
   private ask(name: string, args: unknown[], completion: Completion = this): void {
-    this.list.push(ownCommand(name, args, completion));
+    this.list.push(requestOf(name, args, completion));
   }
 
   private addFormalities(): void {
@@ -295,7 +293,7 @@ class Handshake implements Completion {
     if (this.listener.isFollowed?.() === true) void noteClientId(connection);
     else {
       this.unanswered++;
-      dispatchAll(connection, [ownCommand("client", ["ID"], this)]);
+      dispatchAll(connection, [ownCommand(Origin.Connection, "client", ["ID"], this)]);
     }
   }
 

@@ -4,10 +4,9 @@
  */
 
 import { BatchKind } from "../command/batch";
-import { Command, issuedBy, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { specOf } from "../command/command-table";
-import { IGNORED } from "../command/promise-completion";
+import { ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
@@ -96,7 +95,7 @@ export class CurrentConnection {
 
   /** Sends a command on the link's own account, issued for `db`. */
   request(name: string, args: string[], db = 0): Command {
-    const command = issuedBy(Origin.Client, new Command(specOf(name), args, false, IGNORED));
+    const command = ownCommand(Origin.Client, name, args);
     command.db = db;
     this.connection?.dispatch(command);
     return command;

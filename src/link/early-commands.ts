@@ -7,10 +7,9 @@
  * of the handshake is known before the first reply to an early command.
  */
 
-import { Command, CommandState, issuedBy, Origin } from "../command/command";
+import { Command, CommandState, IGNORED, issuedBy, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor, isRead } from "../command/command-table";
-import { IGNORED } from "../command/promise-completion";
 import type { Connection } from "../connection/connection";
 import { type Credentials, hasAny } from "../connection/handshake";
 import { ReplyError } from "../errors";

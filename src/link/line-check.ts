@@ -5,8 +5,9 @@
  */
 
 import type { Command, Completion } from "../command/command";
+import { Origin } from "../command/command";
+import { ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
-import { ownCommand } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { atTurnEnd, startTimer, stopTimer } from "../util/scheduling";
 import { LONGEST_ANSWER_MS } from "./side-connection";
@@ -35,7 +36,7 @@ export class LineCheck implements Completion {
     this.seenBytes = connection.bytesRead;
     // After a suspension of the process the timer is due while the reply is unread: reading comes first.
     this.timer = startTimer(() => atTurnEnd(() => this.expire()), this.limitMs);
-    connection.sendAhead(ownCommand("ping", [], this));
+    connection.sendAhead(ownCommand(Origin.Connection, "ping", [], this));
   }
 
   /** The connection is gone. */

@@ -4,10 +4,11 @@
  */
 
 import type { Command, Completion } from "../command/command";
+import { Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import { ownCommand } from "../command/own-command";
 import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
-import { ownCommand } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import { LineCheck } from "./line-check";
@@ -137,7 +138,8 @@ export class Liveness implements WatchdogOwner, SilenceListener, Completion {
    */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
-    if (isIdle && !this.link.session.isInTransaction) connection.dispatch(ownCommand("ping", [], this));
+    if (isIdle && !this.link.session.isInTransaction)
+      connection.dispatch(ownCommand(Origin.Connection, "ping", [], this));
   }
 
   // --- Completion --------------------------------------------------------------------------

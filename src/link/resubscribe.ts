@@ -3,8 +3,8 @@
  * patterns, and one SSUBSCRIBE for each shard channel, because they may be in different slots.
  */
 
-import { Command, type Completion, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import { type Command, type Completion, Origin } from "../command/command";
+import { ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { serverFor, type WriteListener } from "../connection/flush-encoder";
 import { gapOf, SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
@@ -67,7 +67,7 @@ export function restoreSubscriptions(
   const send = (name: string, kind: SubscriptionKind, names: Buffer[]): void => {
     left++;
     const completion = new RestoreCompletion(subscriptions, kind, onError, onAnswered);
-    connection.dispatch(issuedBy(Origin.Restore, new Command(specOf(name), names, true, completion)));
+    connection.dispatch(ownCommand(Origin.Restore, name, names, completion));
   };
   const channels = subscriptions.names(SubscriptionKind.Channel);
   if (channels.length > 0) send("subscribe", SubscriptionKind.Channel, channels);

@@ -3,11 +3,10 @@
  * runs it, so commands after such an EXEC wait for its reply and run in the database that is selected then.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
-import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import { IGNORED } from "../command/promise-completion";
+import { ownCommand } from "../command/own-command";
 import type { Reply } from "../protocol/resp-types";
 
 /** The `db` of a command that runs in whichever database is selected when it is sent. */
@@ -22,7 +21,7 @@ export function followDb(
   db: number,
 ): void {
   if (link.session.selected.db === db) return;
-  link.dispatch(issuedBy(Origin.Client, new Command(specOf("select"), [String(db)], false, IGNORED)));
+  link.dispatch(ownCommand(Origin.Client, "select", [String(db)]));
 }
 
 export class SelectedDb {

@@ -33,7 +33,7 @@ import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
 import { decodeScalar, scalarFault } from "./scalar-line";
-import { BEGINS_REPLY, TypeByte } from "./type-byte";
+import { TypeByte } from "./type-byte";
 
 const { COLON, CR, LF, MINUS, ONE, QUESTION, ZERO } = ASCII;
 
@@ -151,20 +151,12 @@ export class Parser {
     if (this.isSkippingLine && !this.passLine()) return;
     while (this.at < this.end && this.isLive) {
       if (this.builder.isIdle) {
-        if (!this.begin()) return;
+        this.builder.begin(this.bytes[this.at] as number);
+        if (!this.isLive) return;
         if (this.has(Decode.Messages) && this.readMessage()) continue;
       }
       if (!this.readToken(this.bytes[this.at] as number)) return;
     }
-  }
-
-  /** At the first byte of a reply, a push, or metadata before either. Returns false if the sink stops. */
-  private begin(): boolean {
-    const type = this.bytes[this.at] as number;
-    if (BEGINS_REPLY[type] === 1) this.builder.beginReply();
-    else if (type === TypeByte.Push) this.builder.beginPush();
-    else if (type === TypeByte.Attribute) this.builder.beginMetadata();
-    return this.isLive;
   }
 
   /** Reads a whole message of pub/sub. Returns false if it is not one, or has to be read token by token. */

@@ -14,6 +14,7 @@ import { MAX_DEPTH, MAX_ELEMENTS, MAX_PREALLOCATED_SLOTS } from "./limits";
 import { Ending, FrameKind, ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
+import { BEGINS_REPLY, TypeByte } from "./type-byte";
 
 /** How a top-level reply is delivered when it is complete. */
 const Outcome = { Value: 0, Error: 1, Push: 2 } as const;
@@ -43,21 +44,16 @@ export class ReplyBuilder {
 
   constructor(private readonly sink: ReplySink) {}
 
-  /** Begins a reply other than a push. */
-  beginReply(): void {
+  /** Begins a reply, a push, or metadata before either. Stays idle if none of them begins with `type`. */
+  begin(type: number): void {
+    if (BEGINS_REPLY[type] === 1) {
+      this.outcome = Outcome.Value;
+      this.decoding = this.sink.nextDecoding();
+    } else if (type === TypeByte.Push) {
+      this.outcome = Outcome.Push;
+      this.decoding = Decode.Buffers | Decode.Messages;
+    } else if (type !== TypeByte.Attribute) return;
     this.isIdle = false;
-    this.outcome = Outcome.Value;
-    this.decoding = this.sink.nextDecoding();
-  }
-
-  beginMetadata(): void {
-    this.isIdle = false;
-  }
-
-  beginPush(): void {
-    this.isIdle = false;
-    this.outcome = Outcome.Push;
-    this.decoding = Decode.Buffers | Decode.Messages;
   }
 
   /** Releases the memory of earlier replies; called between two replies. */

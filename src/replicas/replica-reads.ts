@@ -11,11 +11,11 @@
  */
 
 import { BatchKind, flagsOf } from "../command/batch";
-import { Command, issuedBy, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { flagsFor, specOf } from "../command/command-table";
+import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import { IGNORED } from "../command/promise-completion";
+import { ownCommand } from "../command/own-command";
 import { hasCursor, isReplicaRead } from "../command/replica-read";
 import { request } from "../connection/handshake";
 import type { Link } from "../link/link";
@@ -313,5 +313,5 @@ function retire(replica: Replica): void {
 }
 
 function quitOfClient(): Command {
-  return issuedBy(Origin.Client, new Command(specOf("quit"), [], false, IGNORED));
+  return ownCommand(Origin.Client, "quit");
 }

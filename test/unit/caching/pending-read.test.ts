@@ -3,9 +3,8 @@
 import { expect } from "chai";
 import { type CachedReply, KeyNode, type Question } from "../../../src/caching/cache-store";
 import { PendingRead, PendingReads } from "../../../src/caching/pending-read";
-import { Command } from "../../../src/command/command";
+import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 
 const TERMS = { epoch: 1, bornMs: 100, ttlMs: 1000, asksTtl: false };
 

@@ -2,9 +2,8 @@
 
 import { expect } from "chai";
 import type { ClusterWiring } from "../../../src/client/cluster/cluster-wiring";
-import { Command, CommandState } from "../../../src/command/command";
+import { Command, CommandState, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 type ChainModule = Pick<typeof import("../../../src/client/chain"), "PARTS">;

@@ -2,9 +2,8 @@
 
 import { expect } from "chai";
 import type { QuittingClient } from "../../../src/client/graceful-quit";
-import { Command, CommandState } from "../../../src/command/command";
+import { Command, CommandState, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 type QuitModules = typeof import("../../../src/client/graceful-quit") &

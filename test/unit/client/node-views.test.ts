@@ -4,9 +4,8 @@ import { expect } from "chai";
 import { CHAIN } from "../../../src/client/client-base";
 import { NodeCounts, type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
 import { EVENTS } from "../../../src/client/redis";
-import { Command } from "../../../src/command/command";
+import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { ConnectionClosedError } from "../../../src/errors";
 import { Redis } from "../../../src/index";
 

@@ -3,9 +3,8 @@
 import { expect } from "chai";
 import { CommandGuide } from "../../../src/cluster/command-guide";
 import type { NodePool } from "../../../src/cluster/node-pool";
-import { Command, Origin } from "../../../src/command/command";
+import { Command, IGNORED, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../../../src/command/slot";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;

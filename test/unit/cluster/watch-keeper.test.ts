@@ -2,9 +2,8 @@
 
 import { expect } from "chai";
 import { WatchKeeper } from "../../../src/cluster/watch-keeper";
-import { Command, Origin } from "../../../src/command/command";
+import { Command, IGNORED, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { NO_SLOT } from "../../../src/command/slot";
 import { WatchLostError } from "../../../src/errors";
 import type { Link } from "../../../src/link/link";

@@ -44,7 +44,7 @@ describe("the decision to write", () => {
     watched.ensureExtra();
     expect([beginWriting(plain, ORDER), beginWriting(watched, ORDER)]).to.deep.equal([true, true]);
     expect([plain.state, watched.state, plain.extra]).to.deep.equal([Sent, Sent, null]);
-    expect(watched.extra?.place).to.equal(7);
+    expect(watched.extra?.place).to.equal(6);
     expect(watched.extra?.sentAtMs).to.be.closeTo(userClockMs(), 1000);
   });
 

@@ -63,7 +63,6 @@ describe("FlushMeter", () => {
     meter.begin(idleSinceMs);
     for (const _ of names) {
       queue.takeUnsent();
-      queue.addSent();
     }
     meter.end(bytes, isStalled);
   }
@@ -221,7 +220,6 @@ describe("FlushMeter", () => {
         meter.begin(home.modules.clockMs());
         for (let i = 0; i < 2; i++) new home.modules.Batch(home.modules.BatchKind.Pipeline, 1, null).start();
         queue.takeUnsent();
-        queue.addSent();
         meter.end(10, false);
         expect(heard[0]?.[1].batches).to.equal(2);
         answer(1);

@@ -56,7 +56,6 @@ describe("PushRouter", () => {
     });
     queue.push(command);
     queue.takeUnsent();
-    queue.addSent();
     command.state = CommandState.Sent;
     return command;
   }

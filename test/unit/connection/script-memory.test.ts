@@ -2,9 +2,8 @@
 
 import { expect } from "chai";
 import { Batch, BatchKind } from "../../../src/command/batch";
-import { Command } from "../../../src/command/command";
+import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { ScriptMemory } from "../../../src/connection/script-memory";
 
 describe("ScriptMemory", () => {

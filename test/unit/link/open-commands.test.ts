@@ -1,9 +1,8 @@
 /** The report of who leaves within a time limit: whose commands count, and which of them may have run. */
 
 import { expect } from "chai";
-import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
+import { Command, CommandState, IGNORED, issuedBy, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { OpenCommands } from "../../../src/link/open-commands";
 
 type CountedLink = Parameters<OpenCommands["addLink"]>[0];

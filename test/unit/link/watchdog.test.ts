@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import type { Command } from "../../../src/command/command";
+import { IGNORED } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import type { Connection } from "../../../src/connection/connection";
 import { Verdict, Watchdog } from "../../../src/link/watchdog";
 

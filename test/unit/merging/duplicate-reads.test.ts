@@ -1,9 +1,8 @@
 /** Identical reads of one batch: which of them get the answer of an earlier one. */
 
 import { expect } from "chai";
-import { Command } from "../../../src/command/command";
+import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { findDuplicateReads } from "../../../src/merging/duplicate-reads";
 
 type Words = readonly (string | Buffer)[];

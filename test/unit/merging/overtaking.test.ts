@@ -1,9 +1,8 @@
 /** What a command that goes again may be sent behind. */
 
 import { expect } from "chai";
-import { Command } from "../../../src/command/command";
+import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { isOvertaken } from "../../../src/merging/overtaking";
 
 function command(words: string): Command {

@@ -1,9 +1,8 @@
 /** Runs in a batch: rows that follow one another and that one command can stand for. */
 
 import { expect } from "chai";
-import { Command, UNROUTED } from "../../../src/command/command";
+import { Command, IGNORED, UNROUTED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { IGNORED } from "../../../src/command/promise-completion";
 import { formsOf } from "../../../src/merging/forms";
 import { findRuns, isSame, type Run } from "../../../src/merging/runs";
 

@@ -5,6 +5,7 @@ import { MAX_DEPTH, MAX_PREALLOCATED_SLOTS } from "../../../src/protocol/limits"
 import { ReplyBuilder } from "../../../src/protocol/reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "../../../src/protocol/reply-frame";
 import { Decode } from "../../../src/protocol/resp-types";
+import { TypeByte } from "../../../src/protocol/type-byte";
 import { RecordingSink } from "./recording-sink";
 
 const { List, Dictionary, Attribute, ChunkedText } = FrameKind;
@@ -17,7 +18,7 @@ describe("ReplyBuilder", () => {
   function begin(decoding = 0): void {
     sink = new RecordingSink(decoding);
     builder = new ReplyBuilder(sink);
-    builder.beginReply();
+    builder.begin(TypeByte.Bulk);
   }
 
   beforeEach(() => begin());
@@ -43,11 +44,11 @@ describe("ReplyBuilder", () => {
 
   it("asks for the decoding once for each reply, and not for pushes", () => {
     builder.place("a");
-    builder.beginPush();
+    builder.begin(TypeByte.Push);
     expect(builder.decoding).to.equal(Decode.Buffers | Decode.Messages);
     builder.open(List, 1, Count);
     builder.place(Buffer.from("x"));
-    builder.beginReply();
+    builder.begin(TypeByte.Bulk);
     builder.open(List, 2, Count);
     builder.place("b");
     builder.place("c");
@@ -59,7 +60,7 @@ describe("ReplyBuilder", () => {
     const error = new Error("no");
     builder.noteError();
     builder.place(error);
-    builder.beginReply();
+    builder.begin(TypeByte.Bulk);
     builder.open(List, 1, Count);
     builder.noteError();
     builder.place(error);
@@ -112,7 +113,7 @@ describe("ReplyBuilder", () => {
   it("begins a reply only behind the metadata in front of it", () => {
     sink = new RecordingSink(0);
     builder = new ReplyBuilder(sink);
-    builder.beginMetadata();
+    builder.begin(TypeByte.Attribute);
     expect(builder.isIdle).to.equal(false);
     builder.open(Attribute, 2, Count);
     builder.place("a");
@@ -134,7 +135,7 @@ describe("ReplyBuilder", () => {
     expect(sink.events).to.deep.equal([]);
     builder.place("z");
     expect(sink.events).to.deep.equal([["error", error]]);
-    builder.beginReply();
+    builder.begin(TypeByte.Bulk);
     builder.place("next");
     expect(sink.events.at(-1)).to.deep.equal(["reply", "next"]);
   });
@@ -224,7 +225,7 @@ describe("ReplyBuilder", () => {
       expect((builder.frame as ReplyFrame).elements.length).to.equal(2);
       builder.place("a");
       builder.place("b");
-      builder.beginReply();
+      builder.begin(TypeByte.Bulk);
     }
   });
 

@@ -3,11 +3,10 @@
  */
 
 import { Batch, BatchKind } from "../../../../src/command/batch";
-import { Command, Origin } from "../../../../src/command/command";
+import { Command, IGNORED, Origin } from "../../../../src/command/command";
 import { specOf } from "../../../../src/command/command-table";
 import { endingError } from "../../../../src/command/ending-errors";
 import { DEFAULT_RESEND_POLICY, type FateEvent, fateOf } from "../../../../src/command/fate";
-import { IGNORED } from "../../../../src/command/promise-completion";
 import { ConnectionClosedError } from "../../../../src/errors";
 
 type Prepare = (command: Command, batch: Batch) => void;

@@ -1,0 +1,15 @@
+/** Creates the commands that the client sends on its own account. */
+
+import type { Argument } from "../protocol/resp-types";
+import { Command, type Completion, IGNORED, issuedBy, type Origin } from "./command";
+import { specOf } from "./command-table";
+
+/** A command with strings in its reply. Without a completion, its outcome is ignored. */
+export function ownCommand(
+  origin: Origin,
+  name: string,
+  args: Argument[] = [],
+  completion: Completion = IGNORED,
+): Command {
+  return issuedBy(origin, new Command(specOf(name), args, false, completion));
+}
