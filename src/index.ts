@@ -71,7 +71,7 @@ export type {
   RoundTripStats,
   StallStats,
 } from "./client/stats";
-export type { RedisStatus } from "./client/types";
+export type { FormedCommands, RedisStatus } from "./client/types";
 export type { NodeReplies, OnAllOptions, ScanPageOptions } from "./client/whole-cluster/whole-cluster";
 export {
   AnswersDifferError,
@@ -100,12 +100,15 @@ export type {
   InlineTransaction,
   JsonMatches,
   Known,
+  KnownForms,
   ModuleCommandName,
   ModuleReply,
   ModuleValue,
   RedisCommander,
   RedisKey,
   RedisValue,
+  ReplyForms,
+  ReplyMapping,
   ReplyRow,
   ReplyRows,
   ReplyShape,

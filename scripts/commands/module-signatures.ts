@@ -79,7 +79,7 @@ export function moduleTypesSource(): string {
 function namespaces(): string {
   const lines = Object.entries(MODULES).map(
     ([name, { title }]) =>
-      `  /** The commands \`${name.toUpperCase()}.*\`; see docs/modules.md. */\n  readonly ${name}: ${title}Commands<Context>;\n`,
+      `  /** The commands \`${name.toUpperCase()}.*\`; see docs/modules.md. */\n  readonly ${name}: ${title}Commands<Whole<Context>>;\n`,
   );
   return `\n/** The families of module commands on a client or pipeline. */\nexport interface ModuleCommands<Context extends ClientContext> {\n${lines.join("")}}\n`;
 }
@@ -116,7 +116,7 @@ function methodSource(family: string, member: string, { syntax, reply }: ModuleC
       const isParsed = /\bT\b/.test(shape.reply);
       // The twin returns the JSON text.
       const text = isParsed && wantsBuffers ? shape.reply.replace(/\bT\b/, "V") : shape.reply;
-      const own = signatureLines({ name, wantsBuffers }, { ...shape, reply: text });
+      const own = signatureLines({ name, wantsBuffers, hasOwnForm: true }, { ...shape, reply: text });
       return isParsed && !wantsBuffers ? own.map((line) => line.replace("(", "<T = unknown>(")) : own;
     });
     const comment = wantsBuffers

@@ -1,6 +1,7 @@
 /**
  * The reply of each command: one line a command, `legacy` or `legacy => resp3` where the two reply
- * mappings differ, as TypeScript types. `V` stands for string, in the `Buffer` twins for Buffer; a
+ * mappings differ, as TypeScript types. `legacy => resp3 => maps` has the legacy shape with maps, where that is
+ * neither of the two. `V` stands for string, in the `Buffer` twins for Buffer; a
  * literal status (`"OK"`) is a Buffer there as well. An object tells cases apart by a word or an
  * argument that is present; the first that matches counts, `else` is the rest.
  */
@@ -281,7 +282,10 @@ const VECTORS = {
   vgetattr: "V | null",
   vinfo: "(V | number)[] | null => Record<string, V | number> | null",
   vismember: FLAG,
-  vlinks: { WITHSCORES: "V[][] | null => Record<string, number>[] | null", else: "V[][] | null" },
+  vlinks: {
+    WITHSCORES: "V[][] | null => Record<string, number>[] | null => Record<string, V>[] | null",
+    else: "V[][] | null",
+  },
   vrandmember: { count: "V[]", else: "V | null" },
   vrange: "V[]",
   vrem: FLAG,

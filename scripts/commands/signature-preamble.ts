@@ -20,8 +20,67 @@ export type RedisValue = string | Buffer | number;
 /** Lists of arguments may be spread or handed over as arrays, also mixed. */
 export type OneOrMany<T> = T | readonly T[];
 
-/** A callback in the style of Node.js, accepted as last argument by every command. */
-export type Callback<T = any> = (err?: Error | null, result?: T) => void;
+/**
+ * A callback in the style of Node.js, accepted as last argument by every command. With a context, it receives the reply
+ * in the forms of that context.
+ */
+export type Callback<T = any, Context = unknown> = (err?: Error | null, result?: Formed<T, Context>) => void;
+
+/** The JavaScript types of replies in the calls of one view: \`redis.with({ replies: { number: "bigint" } })\`. */
+export interface ReplyForms {
+  /** Strings: \`"buffer"\` for Buffers. The keys of maps are strings in both cases. */
+  readonly bulk?: "buffer" | "string" | undefined;
+  /**
+   * The reply of HGETALL and, with RESP3, all other maps: \`"map"\` for \`Map\`, \`"object"\` for plain objects. Other types
+   * keep the form of the option \`replyMapping\`.
+   */
+  readonly map?: "map" | "object" | undefined;
+  /** Integers: \`"bigint"\`, \`"string"\` or \`"number"\`. */
+  readonly number?: "bigint" | "string" | "number" | undefined;
+}
+
+/**
+ * The reply mappings of types: the shapes of RESP2, those of RESP3, or those of RESP2 with the maps of RESP3 (views with
+ * \`replies.map\`).
+ */
+export type ReplyMapping = "resp2" | "resp3" | "maps";
+
+/** Forms that the type of a pipeline keeps, like \`Known\`: pipelines with different forms stay assignable. */
+export interface KnownForms<_Forms extends ReplyForms | false> {
+  readonly knownForms?: never;
+}
+
+/** A reply in the forms of a context. */
+export type Formed<T, Context> = Context extends { forms: KnownForms<infer Forms>; mapping: infer Mapping }
+  ? Forms extends ReplyForms & object
+    ? FormedValue<T, Forms, Mapping>
+    : T
+  : T;
+
+type FormedValue<T, Forms extends ReplyForms, Mapping> = T extends string
+  ? Forms["bulk"] extends "buffer"
+    ? Buffer
+    : T
+  : T extends number
+    ? FormedNumber<T, Forms["number"], Mapping>
+    : T extends Buffer | Error
+      ? T
+      : T extends readonly unknown[]
+        ? { [Index in keyof T]: FormedValue<T[Index], Forms, Mapping> }
+        : T extends object
+          ? Forms["map"] extends "map"
+            ? Map<string, FormedValue<T[keyof T], Forms, Mapping>>
+            : { [Field in keyof T]: FormedValue<T[Field], Forms, Mapping> }
+          : T;
+
+/** Doubles of RESP3 are numbers, and no type tells them from integers. */
+type FormedNumber<T, Form, Mapping> = Form extends "bigint"
+  ? Mapping extends "resp3"
+    ? bigint | T
+    : bigint
+  : Form extends "string"
+    ? string
+    : T;
 
 /** The error of one command in a pipeline; \`code\` tells what happened, as in the table of errors. */
 export type RowError = Error & {
@@ -50,9 +109,11 @@ export interface Known<_Rows extends ReplyRows> {
  */
 export type ClientContext = {
   type: "default" | "pipeline";
-  mapping?: "resp2" | "resp3";
+  mapping?: ReplyMapping;
   rows?: Known<ReplyRows>;
   inline?: boolean;
+  /** The forms of replies; false: those of the reply mapping. */
+  forms?: KnownForms<ReplyForms | false>;
 };
 
 /**
@@ -71,28 +132,84 @@ export type WithRow<Context, T> = Context extends { rows: Known<infer Rows exten
 export interface ResultTypes<T, Context extends ClientContext> {
   default: Promise<T>;
   pipeline: Context["inline"] extends true
-    ? InlineTransaction<KnownMapping<Context["mapping"]>>
-    : ChainableCommander<KnownMapping<Context["mapping"]>, WithRow<Context, T>>;
+    ? InlineTransaction<KnownMapping<Context["mapping"]>, FormsOf<Context>>
+    : ChainableCommander<KnownMapping<Context["mapping"]>, WithRow<Context, T>, FormsOf<Context>>;
 }
 
-type KnownMapping<Mapping> = [Mapping] extends ["resp3"] ? "resp3" : "resp2";
+type KnownMapping<Mapping> = [Mapping] extends [never]
+  ? "resp2"
+  : [Mapping] extends ["resp3" | "maps"]
+    ? Mapping
+    : "resp2";
+
+type FormsOf<Context> = Context extends { forms: infer Forms extends KnownForms<ReplyForms | false> }
+  ? Forms
+  : KnownForms<false>;
+
+/**
+ * A context with all its parts. An interface, because the compiler compares it by its arguments: contexts that mean the
+ * same are then the same type.
+ */
+interface WholeContext<
+  Type extends ClientContext["type"],
+  Mapping extends ReplyMapping,
+  Rows extends Known<ReplyRows>,
+  Inline extends boolean,
+  Forms extends KnownForms<ReplyForms | false>,
+> {
+  type: Type;
+  mapping: Mapping;
+  rows: Rows;
+  inline: Inline;
+  forms: Forms;
+}
+
+type Whole<Context extends ClientContext> = WholeContext<
+  Context["type"],
+  KnownMapping<Context["mapping"]>,
+  Context extends { rows: infer Rows extends Known<ReplyRows> } ? Rows : Known<ReplyRows>,
+  Context["inline"] extends true ? true : false,
+  FormsOf<Context>
+>;
 
 /** The return type of \`exec()\` in a context: a transaction inside a pipeline returns to the pipeline. */
 export type ExecResult<Context extends ClientContext> = Context["inline"] extends true
-  ? ChainableCommander<KnownMapping<Context["mapping"]>>
+  ? ChainableCommander<KnownMapping<Context["mapping"]>, Known<ReplyRows>, FormsOf<Context>>
   : Promise<ReplyRows | null>;
 
 /** A Promise of the reply on a client, the pipeline itself on a pipeline. */
-export type Result<T, Context extends ClientContext> = ResultTypes<T, Context>[Context["type"]];
+export type Result<T, Context extends ClientContext> = ResultTypes<Formed<T, Context>, Context>[Context["type"]];
 
-/** The shape of a reply that depends on the reply mapping of the client. */
-export type ReplyShape<Legacy, Resp3, Mapping> = [Mapping] extends ["resp3"] ? Resp3 : Legacy;
+/** Like \`Result\`, for a reply that has one form in all contexts. */
+export type OwnResult<T, Context extends ClientContext> = ResultTypes<T, Context>[Context["type"]];
+
+/** The shape of a reply that depends on the reply mapping of the client. \`Maps\` is the one of RESP2 with maps. */
+export type ReplyShape<Legacy, Resp3, Mapping, Maps = true extends HasMap<Resp3> ? Resp3 : Legacy> = [
+  Mapping,
+] extends ["resp3"]
+  ? Resp3
+  : [Mapping] extends ["maps"]
+    ? Maps
+    : Legacy;
+
+type HasMap<T> = T extends Buffer
+  ? false
+  : T extends readonly (infer Element)[]
+    ? HasMap<Element>
+    : T extends object
+      ? true
+      : false;
 
 /** The reply of VSIM: what comes with each element depends on the options. */
 export type VsimReply<Option, Text, Mapping> = "WITHSCORES" extends Option
   ? "WITHATTRIBS" extends Option
-    ? ReplyShape<Text[], Record<string, [score: number, attributes: Text | null]>, Mapping>
-    : ReplyShape<Text[], Record<string, number>, Mapping>
+    ? ReplyShape<
+        Text[],
+        Record<string, [score: number, attributes: Text | null]>,
+        Mapping,
+        Record<string, [score: Text, attributes: Text | null]>
+      >
+    : ReplyShape<Text[], Record<string, number>, Mapping, Record<string, Text>>
   : "WITHATTRIBS" extends Option
     ? ReplyShape<Text[], Record<string, Text | null>, Mapping>
     : Text[];
@@ -122,17 +239,18 @@ export type ExecReply<Rows> = Rows extends [] ? ReplyRows : Rows;
  */
 export interface ChainableCommander<
   // The modifiers spare the compiler from comparing every method to find out by itself.
-  in out Mapping extends "resp2" | "resp3" = "resp2",
+  in out Mapping extends ReplyMapping = "resp2",
   in out Rows extends Known<ReplyRows> = Known<ReplyRows>,
-> extends RedisCommander<{ type: "pipeline"; mapping: Mapping; rows: Rows }> {
+  in out Forms extends KnownForms<ReplyForms | false> = KnownForms<false>,
+> extends RedisCommander<{ type: "pipeline"; mapping: Mapping; rows: Rows; forms: Forms }> {
   /** Number of commands that are queued, MULTI and EXEC included. */
   length: number;
   /**
    * Sends all queued commands. Resolves with one row \`[error, reply]\` for each command, or with \`null\` if the server
    * discarded the transaction because a watched key had changed.
    */
-  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known<Each>>,
+  exec<Each extends ReplyRows, Own extends ReplyMapping, OwnForms extends KnownForms<ReplyForms | false>>(
+    this: ChainableCommander<Own, Known<Each>, OwnForms>,
     options: ExecOptions | undefined,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
@@ -140,20 +258,22 @@ export interface ChainableCommander<
    * Sends all queued commands. Resolves with one row \`[error, reply]\` for each command, or with \`null\` if the server
    * discarded the transaction because a watched key had changed.
    */
-  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known<Each>>,
+  exec<Each extends ReplyRows, Own extends ReplyMapping, OwnForms extends KnownForms<ReplyForms | false>>(
+    this: ChainableCommander<Own, Known<Each>, OwnForms>,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
   /** Begins a transaction inside the pipeline, which the next \`exec()\` closes. */
-  multi(): InlineTransaction<Mapping>;
+  multi(): InlineTransaction<Mapping, Forms>;
 }
 
 /**
  * A transaction inside a pipeline: \`pipeline().get("a").multi().incr("n").exec().get("n").exec()\`.
  * Its \`exec()\` closes it and returns the pipeline. From there on, the single rows have no known types.
  */
-export interface InlineTransaction<in out Mapping extends "resp2" | "resp3" = "resp2">
-  extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true }> {
+export interface InlineTransaction<
+  in out Mapping extends ReplyMapping = "resp2",
+  in out Forms extends KnownForms<ReplyForms | false> = KnownForms<false>,
+> extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true; forms: Forms }> {
   length: number;
 }
 `;
@@ -199,7 +319,7 @@ ${knownNames(suffix)}  call${suffix}(...args: [command: string, ...args: OneOrMa
    *
    * - Group: array
    */
-  argrep${suffix}<Args extends RedisValue[]>(...args: [${range}, ${predicate}, ...args: Args, callback: Callback<${argrep}>]): Result<${argrep}, Context>;
+  argrep${suffix}<Args extends RedisValue[]>(...args: [${range}, ${predicate}, ...args: Args, callback: Callback<${argrep}, Context>]): Result<${argrep}, Context>;
   argrep${suffix}<Args extends RedisValue[]>(${range}, ${predicate}, ...args: Args): Result<${argrep}, Context>;
 
   /**
@@ -207,7 +327,7 @@ ${knownNames(suffix)}  call${suffix}(...args: [command: string, ...args: OneOrMa
    *
    * - Group: vector_set
    */
-  vsim${suffix}<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<${vsim}>]): Result<${vsim}, Context>;
+  vsim${suffix}<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<${vsim}, Context>]): Result<${vsim}, Context>;
   vsim${suffix}<Args extends ModuleValue[]>(key: RedisKey, ...args: Args): Result<${vsim}, Context>;
 `;
 }

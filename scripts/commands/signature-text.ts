@@ -11,14 +11,16 @@ const RESERVED = new Set(["function", "default", "delete", "new", "in", "with", 
 export interface Method {
   readonly name: string;
   readonly wantsBuffers: boolean;
+  /** Its reply has one form in all contexts. */
+  readonly hasOwnForm?: boolean;
 }
 
 /** The overloads of one shape, a line each. */
 export function signatureLines(method: Method, shape: Shape): string[] {
   const name = /^\w+$/.test(method.name) ? method.name : JSON.stringify(method.name);
   const reply = replyType(shape.reply, method.wantsBuffers);
-  const callback = `Callback<${reply}>`;
-  const result = `Result<${reply}, Context>`;
+  const callback = method.hasOwnForm ? `Callback<${reply}>` : `Callback<${reply}, Context>`;
+  const result = `${method.hasOwnForm ? "OwnResult" : "Result"}<${reply}, Context>`;
   const elements = withUniqueLabels(shape.elements);
   const forms = elements.some(({ kind }) => kind === "rest")
     ? listForms(elements, callback)
@@ -89,14 +91,19 @@ function numbered(elements: readonly Element[]): Element[] {
 }
 
 export function replyType(reply: string, wantsBuffers: boolean): string {
-  const { legacy, resp3 } = replyTypes(reply, wantsBuffers);
-  return legacy === resp3 ? legacy : `ReplyShape<${legacy}, ${resp3}, Context["mapping"]>`;
+  const { legacy, resp3, maps } = replyTypes(reply, wantsBuffers);
+  if (legacy === resp3) return legacy;
+  return `ReplyShape<${[legacy, resp3, `Context["mapping"]`, ...maps].join(", ")}>`;
 }
 
 /** A line of `replies.ts` as TypeScript types. */
-export function replyTypes(reply: string, wantsBuffers: boolean): { legacy: string; resp3: string } {
-  const [legacy = "", resp3 = legacy] = reply.split(" => ").map((text) => inEncoding(text, wantsBuffers));
-  return { legacy, resp3 };
+export function replyTypes(
+  reply: string,
+  wantsBuffers: boolean,
+): { legacy: string; resp3: string; maps: readonly string[] } {
+  const types = reply.split(" => ").map((text) => inEncoding(text, wantsBuffers));
+  const [legacy = "", resp3 = legacy, ...maps] = types;
+  return { legacy, resp3, maps };
 }
 
 function inEncoding(text: string, wantsBuffers: boolean): string {

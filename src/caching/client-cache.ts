@@ -315,8 +315,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   private answers(command: Command): boolean {
     const { extra } = command;
     const ttlMs = extra?.cacheTtlMs ?? null;
-    // A tracer that replaces `resolve` needs the server's reply.
-    if (ttlMs === 0 || (extra !== null && extra.resolve !== null)) return false;
+    // A tracer that replaces `resolve` needs the server's reply, and cached replies have one form.
+    if (ttlMs === 0 || (extra !== null && (extra.resolve !== null || extra.form !== null))) return false;
     const { spec, wantsBuffers } = command;
     const keys = keyTexts(command);
     const args = keys === null ? null : argumentTexts(command.args);

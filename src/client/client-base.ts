@@ -35,6 +35,7 @@ import type {
   ModuleReply,
   OneOrMany,
   RedisValue,
+  ReplyForms,
   ReplyRows,
 } from "../command/generated/signatures";
 import { PromiseCompletion, Tally } from "../command/promise-completion";
@@ -73,6 +74,7 @@ import {
 import { COLLECTED, notePlaces, passAlone, passBatch, refusingLate } from "./intercepted";
 import {
   type CallLimits,
+  type CallSettings,
   isLimited,
   type LimitContext,
   type Limiter,
@@ -96,7 +98,7 @@ import {
   type ScanStreamOptions,
   type SubscribingClient,
 } from "./streams";
-import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
+import type { ClientCommands, CommandList, FormedCommands, MappingOf, ReplyMappingMode } from "./types";
 
 export interface ClientOptions extends LimitOptions {
   keyPrefix?: string | Buffer | undefined;
@@ -261,12 +263,17 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /**
    * A lightweight view of this client with the same methods, pipelines and transactions, on the same connection.
-   * These limits apply to each call through it, including queues.
+   * These limits apply to each call through it, including queues. `replies` sets the JavaScript types of the replies.
    *
    * @example
    * const value = await redis.with({ timeout: 500, retry: "at-most-once" }).get("key");
+   * const total = await redis.with({ replies: { number: "bigint" } }).incrby("total", 1); // 1n
    */
-  with(limits: CallLimits): this {
+  with<Forms extends ReplyForms>(
+    limits: CallLimits & { replies: Forms },
+  ): FormedCommands<MappingOf<Mode>, Forms>;
+  with(limits: CallLimits): this;
+  with(limits: CallSettings): unknown {
     this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
     const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [SENDER]: BatchSender };
     view[IS_PLAIN] = false;

@@ -15,6 +15,8 @@ import {
   type SettleHook,
 } from "../command/command-extra";
 import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
+import { ReplyForm, type ReplyForms } from "../command/reply-form";
+import { isMappedByUser } from "../command/reply-mappers";
 import { OptionError } from "../errors";
 import { unblocking } from "../link/current-connection";
 import type { QueuePosition } from "../link/link-options";
@@ -57,6 +59,12 @@ export interface CallLimits {
   readFrom?: ReadFrom | undefined;
 }
 
+/** All settings of `with()`. */
+export interface CallSettings extends CallLimits {
+  /** The JavaScript types of replies; other types than those set keep the form of the options. */
+  replies?: ReplyForms | undefined;
+}
+
 /** The state of a command's link, for the limits. */
 export interface LimitContext {
   /** Commands are written as they arrive, without waiting for a connection. */
@@ -79,16 +87,18 @@ const MAY_BLOCK =
 /** Sets the limits of a client, or of one view of it. */
 export class Limiter {
   private readonly signal: SignalListener | null;
+  private readonly form: ReplyForm | null;
 
   constructor(
     private readonly options: LimitOptions,
     private readonly context: LimitContext,
-    readonly call: CallLimits,
+    readonly call: CallSettings,
   ) {
     checkSettings("with()", call, CALL_CHECKS, "setting");
     const hasReplicas = options.replicas || context.readsReplicas === true;
     if (call.readFrom === "replica" && !hasReplicas) throw new OptionError(NEEDS_REPLICAS);
     this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);
+    this.form = call.replies === undefined ? null : new ReplyForm(call.replies);
   }
 
   /** May settle the command immediately if its signal is already aborted. */
@@ -97,6 +107,7 @@ export class Limiter {
     if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
     if (call.readFrom !== undefined) command.ensureExtra().readFrom = call.readFrom;
     if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
+    if (this.form !== null) setForm(command, this.form);
     if (this.signal !== null && !this.signal.follow(command)) return;
     if (call.timeout !== undefined) {
       if (call.timeout !== Number.POSITIVE_INFINITY) new CommandLimit(command, context).start(call.timeout);
@@ -130,15 +141,23 @@ export class Limiter {
   }
 }
 
+/** A transformer of the user, or of a module command, gets the replies that it was written for. */
+function setForm(command: Command, form: ReplyForm): void {
+  if (isMappedByUser(command.spec)) return;
+  if (form.areBuffers) command.wantsBuffers = true;
+  if (!form.isUsual) command.ensureExtra().form = form;
+}
+
 const NEEDS_REPLICAS =
   'The setting readFrom "replica" of with() needs the option "replicas", on a cluster "scaleReads" (for example "primary")';
 
-const CALL_CHECKS: SettingChecks<CallLimits> = {
+const CALL_CHECKS: SettingChecks<CallSettings> = {
   timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),
   signal: signalOnly,
   retry: (value) => (RETRY_POLICIES.includes(value as string) ? null : RETRY_POLICIES.join(", ")),
   cache: (value) => (isCacheChoice(value) ? null : "a boolean or milliseconds"),
   readFrom: (value) => (value === "primary" || value === "replica" ? null : "primary, replica"),
+  replies: (value) => (typeof value === "object" && value !== null ? null : "an object"),
 };
 
 function isPositive(value: unknown): value is number {

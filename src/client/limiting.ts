@@ -1,9 +1,9 @@
 /** The limits that options and `with()` set for the commands of a client. Their code is loaded on first use. */
 
 import { LatePart } from "../util/late-part";
-import type { CallLimits, LimitContext, Limiter, LimitOptions } from "./command-limits";
+import type { CallLimits, CallSettings, LimitContext, Limiter, LimitOptions } from "./command-limits";
 
-export type { CallLimits, LimitContext, Limiter, LimitOptions };
+export type { CallLimits, CallSettings, LimitContext, Limiter, LimitOptions };
 
 export const timeouts = new LatePart(
   "timeouts",
@@ -15,7 +15,7 @@ export function isLimited({ commandTimeout, blockingTimeout }: LimitOptions): bo
   return typeof commandTimeout === "number" || (typeof blockingTimeout === "number" && blockingTimeout > 0);
 }
 
-export function makeLimiter(options: LimitOptions, context: LimitContext, call: CallLimits): Limiter {
+export function makeLimiter(options: LimitOptions, context: LimitContext, call: CallSettings): Limiter {
   return new (timeouts.get().Limiter)(options, context, call);
 }
 

@@ -4,8 +4,18 @@
  * module is empty at run time.
  */
 
-import type { ChainableCommander, Known, RedisCommander, RedisValue } from "../command/generated/signatures";
+import type {
+  ChainableCommander,
+  Known,
+  KnownForms,
+  RedisCommander,
+  RedisValue,
+  ReplyForms,
+  ReplyMapping,
+  ReplyRows,
+} from "../command/generated/signatures";
 import type { MaintenanceReport } from "../maintenance/mover";
+import type { CallLimits } from "./command-limits";
 import type { MergeChoice } from "./merging";
 
 export type { RedisValue };
@@ -62,20 +72,46 @@ export interface PipelineOptions {
  * The methods that begin a batch. `exec()` knows the types of the replies to commands chained to an empty
  * batch.
  */
-export interface Batches<Mapping extends "resp2" | "resp3" = "resp2"> {
-  pipeline(options?: PipelineOptions): ChainableCommander<Mapping, Known<[]>>;
-  pipeline(commands?: CommandList, options?: PipelineOptions): ChainableCommander<Mapping>;
+export interface Batches<
+  Mapping extends ReplyMapping = "resp2",
+  Forms extends KnownForms<ReplyForms | false> = KnownForms<false>,
+> {
+  pipeline(options?: PipelineOptions): ChainableCommander<Mapping, Known<[]>, Forms>;
+  pipeline(
+    commands?: CommandList,
+    options?: PipelineOptions,
+  ): ChainableCommander<Mapping, Known<ReplyRows>, Forms>;
   multi(options: { pipeline: false }): Promise<"OK">;
   multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
-  multi(): ChainableCommander<Mapping, Known<[]>>;
-  multi(options: { pipeline: true }): ChainableCommander<Mapping, Known<[]>>;
-  multi(commands?: CommandList): ChainableCommander<Mapping>;
+  multi(): ChainableCommander<Mapping, Known<[]>, Forms>;
+  multi(options: { pipeline: true }): ChainableCommander<Mapping, Known<[]>, Forms>;
+  multi(commands?: CommandList): ChainableCommander<Mapping, Known<ReplyRows>, Forms>;
 }
 
 /** Every command and every method that begins a batch. */
 export interface ClientCommands<Mode extends ReplyMappingMode = "legacy">
   extends RedisCommander<{ type: "default"; mapping: MappingOf<Mode> }>,
     Batches<MappingOf<Mode>> {}
+
+/** The commands of a view `with({ replies })`, whose replies have these forms. */
+export interface FormedCommands<Mapping extends ReplyMapping, Forms extends ReplyForms>
+  extends RedisCommander<{
+      type: "default";
+      mapping: FormedMapping<Mapping, Forms>;
+      forms: KnownForms<Forms>;
+    }>,
+    Batches<FormedMapping<Mapping, Forms>, KnownForms<Forms>> {
+  /** A view of the same client with other forms. */
+  with<Others extends ReplyForms>(limits: CallLimits & { replies: Others }): FormedCommands<Mapping, Others>;
+  /** A view of the same client with the same forms and these limits. */
+  with(limits: CallLimits): this;
+}
+
+type FormedMapping<Mapping extends ReplyMapping, Forms extends ReplyForms> = Mapping extends "resp3"
+  ? "resp3"
+  : Forms["map"] extends string
+    ? "maps"
+    : Mapping;
 
 /** The reply of a command that is called by its name; unknown for a name without a method. */
 export type ReplyOf<Commands, Name extends string> =

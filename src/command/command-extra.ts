@@ -2,10 +2,12 @@
 
 import type { AsyncResource } from "node:async_hooks";
 import { dirname } from "node:path";
+import { Decode } from "../protocol/resp-types";
 import { headOf } from "../util/error-hint";
 import type { Batch } from "./batch";
 import type { Caller } from "./caller";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
+import type { ReplyForm } from "./reply-form";
 
 /** The Lua script that a command runs; sent by text or by hash as the connection needs it. */
 export interface ScriptReference {
@@ -158,6 +160,8 @@ export class CommandExtra {
   tracked: TrackedRead | null = null;
   /** The server that its caller has chosen for a read (`with()`); null: the options decide. */
   readFrom: ReadFrom | null = null;
+  /** The forms of its reply that its caller has chosen (`with()`); null: those of the connection. */
+  form: ReplyForm | null = null;
   /** Null: it is sent itself. */
   sentAs: SentCommand | null = null;
   private hooks: SettleHook[] | null = null;
@@ -180,6 +184,12 @@ export class CommandExtra {
     const site = new CallSite();
     Error.captureStackTrace(site, this.captureCallSite);
     this.callSite = site;
+  }
+
+  /** The `Decode` bits for its reply on a connection with these bits. */
+  decodingOn(decoding: number): number {
+    const own = this.form === null ? decoding : this.form.on(decoding);
+    return this.resolve === null ? own : own | Decode.Buffers;
   }
 
   /** Starts to record its attempts on a cluster. */

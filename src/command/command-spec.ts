@@ -74,7 +74,11 @@ export const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 /** The source of a reply, for reply transformers. */
 export interface ReplyContext extends ReplyShape {
   readonly commandName: string;
+  /** The form of maps that the caller has chosen with `replies`; absent: that of `replyMapping`. */
+  readonly map?: MapForm;
 }
+
+export type MapForm = "map" | "object";
 
 export type ReplyMapper = (reply: Reply, context: ReplyContext) => Reply;
 /** Receives the arguments, flattened one level, before they are encoded. */

@@ -9,7 +9,7 @@
  */
 
 import { ReplyError, SluiceError } from "../errors";
-import type { Argument, Reply } from "../protocol/resp-types";
+import { type Argument, Decode, type Reply } from "../protocol/resp-types";
 import { describeCommand } from "../util/credentials";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { callUser, toError } from "../util/user-code";
@@ -91,7 +91,8 @@ export class Command {
   constructor(
     public spec: CommandSpec,
     readonly args: Argument[],
-    readonly wantsBuffers: boolean,
+    /** Strings of its reply are Buffers. */
+    public wantsBuffers: boolean,
     public completion: Completion,
   ) {}
 
@@ -145,11 +146,12 @@ export class Command {
   }
 
   /**
-   * Strings of its reply are decoded as Buffers: a replaced `resolve` receives Buffers, whichever form its
-   * caller wants.
+   * The `Decode` bits for its reply on a connection with these bits. A replaced `resolve` receives Buffers, whichever
+   * form its caller wants.
    */
-  get isReadAsBuffers(): boolean {
-    return this.wantsBuffers || (this.extra !== null && this.extra.resolve !== null);
+  decodingOn(decoding: number): number {
+    const own = this.extra === null ? decoding : this.extra.decodingOn(decoding);
+    return this.wantsBuffers ? own | Decode.Buffers : own;
   }
 
   /** Settles the command with an error. Tracers replace it to see the error first. */
@@ -255,7 +257,7 @@ export class Command {
     let value = raw;
     if (this.spec.replyMapper !== null) {
       try {
-        value = mapReply(this.spec, raw, shape);
+        value = mapReply(this, raw, shape);
       } catch (error) {
         this.abandon(toError(error));
         return;

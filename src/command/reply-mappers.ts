@@ -7,19 +7,32 @@
 
 import type { Reply } from "../protocol/resp-types";
 import { setOwn } from "../util/own-property";
-import type { CommandSpec, ReplyContext, ReplyMapper, ReplyShape } from "./command-spec";
+import type { CommandSpec, MapForm, ReplyContext, ReplyMapper, ReplyShape } from "./command-spec";
+
+/** A command as its mapper sees it. */
+interface MappedCommand {
+  readonly spec: CommandSpec;
+  readonly extra: { readonly form: { readonly map: MapForm | null } | null } | null;
+}
 
 /** Applies the reply transformer of a command. Throws the transformer's error. */
-export function mapReply(spec: CommandSpec, raw: Reply, shape: ReplyShape): Reply {
+export function mapReply({ spec, extra }: MappedCommand, raw: Reply, shape: ReplyShape): Reply {
   const mapper = spec.replyMapper;
   if (mapper === null) return raw;
   const { protocol, replyMapping } = shape;
-  return mapper(raw, { commandName: spec.name, protocol, replyMapping });
+  const context: ReplyContext = { commandName: spec.name, protocol, replyMapping };
+  const map = extra?.form?.map ?? null;
+  return mapper(raw, map === null ? context : { ...context, map });
 }
 
-/** Field and value pairs as an object. Field names are strings even if values are Buffers. */
-function fieldsToObject(reply: Reply): Reply {
+/** Field and value pairs as an object or `Map`. Field names are strings even if values are Buffers. */
+function fieldsToObject(reply: Reply, context?: ReplyContext): Reply {
   if (!Array.isArray(reply)) return reply;
+  if (context?.map === "map") {
+    const map = new Map<string, unknown>();
+    for (let index = 0; index < reply.length; index += 2) map.set(String(reply[index]), reply[index + 1]);
+    return map;
+  }
   const object: Record<string, unknown> = {};
   for (let index = 0; index < reply.length; index += 2) {
     setOwn(object, String(reply[index]), reply[index + 1]);
@@ -83,7 +96,7 @@ export function isMappedByUser({ replyMapper }: CommandSpec): boolean {
 }
 
 /**
- * Turns every Buffer of a reply into a string, at any depth. Arrays and objects are changed in place; errors
+ * Turns every Buffer of a reply into a string, at any depth. Arrays, objects and maps are changed in place; errors
  * and all other values stay unchanged.
  */
 export function decodeBuffersDeep(reply: Reply): Reply {
@@ -105,6 +118,14 @@ function decodeLevel(container: object, pending: object[]): void {
     return;
   }
   if (container instanceof Error) return;
+  if (container instanceof Map) {
+    const map: Map<unknown, unknown> = container;
+    for (const [key, value] of map) {
+      if (Buffer.isBuffer(value)) map.set(key, value.toString());
+      else if (typeof value === "object" && value !== null) pending.push(value);
+    }
+    return;
+  }
   const fields = container as Record<string, unknown>;
   for (const name of Object.keys(fields)) {
     const value = fields[name];

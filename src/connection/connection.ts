@@ -158,7 +158,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.limitSilence(options.socketTimeoutMs);
     this.meter = new FlushMeter(this.queue, deps.counts, deps.tracer);
     this.writer = new Writer(this, options, this.meter, deps.tracer);
-    this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
+    this.pushes = new PushRouter(this.queue, deps, this.decoding);
   }
 
   /** Sets how long it may be silent while commands are outstanding; 0 or less: unlimited. */
@@ -304,7 +304,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       !(isResp2 && !this.deps.subscriptions.isEmpty);
     this.isUsualReply = isUsual;
     if (!isUsual) return isResp2 ? Decode.Buffers | Decode.Messages : Decode.Buffers;
-    return command.isReadAsBuffers ? this.decoding | Decode.Buffers : this.decoding;
+    return command.decodingOn(this.decoding);
   }
 
   onReply(value: Reply): void {
@@ -379,7 +379,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       return;
     }
     this.queue.shift();
-    this.settle(command, command.isReadAsBuffers ? value : toText(value));
+    const areBuffers = (command.decodingOn(0) & Decode.Buffers) !== 0;
+    this.settle(command, areBuffers ? value : toText(value));
   }
 
   /**

@@ -11,6 +11,7 @@ import { Command, markAnswered } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { ParserError } from "../errors";
 import { DecodedMessage, type Message, type MessageKind } from "../protocol/message";
+import { integerIn } from "../protocol/numbers";
 import type { Reply } from "../protocol/resp-types";
 import type { CommandQueue } from "./command-queue";
 import { SubscriptionKind, type Subscriptions } from "./subscriptions";
@@ -63,7 +64,8 @@ export class PushRouter {
   constructor(
     private readonly queue: CommandQueue,
     private readonly deps: PushDeps,
-    private readonly stringNumbers: boolean,
+    /** The `Decode` bits of the connection. */
+    private readonly decoding: number,
   ) {}
 
   /** Returns true for a pub/sub message. */
@@ -116,8 +118,7 @@ export class PushRouter {
     markAnswered(command);
     if (--this.left > 0) return;
     this.queue.shift();
-    const count = message[2] as number;
-    command.fulfil(this.stringNumbers ? String(count) : count, shape);
+    command.fulfil(integerIn(command.decodingOn(this.decoding), message[2] as number), shape);
   }
 
   private isAnswerTo(command: Command, word: string, name: Buffer | null): boolean {

@@ -168,6 +168,7 @@ export class Merger implements Dispatcher {
 function isMergeable({ batch, extra, isSettled }: Command, own: Batch): boolean {
   if (batch !== own || isSettled) return false;
   if (extra === null) return true;
-  const { group, readFrom, script, tracked, trail } = extra;
-  return tracked === null && script === null && group === null && trail === null && readFrom === null;
+  const { form, group, readFrom, script, tracked, trail } = extra;
+  const isPlain = tracked === null && script === null && group === null && trail === null;
+  return isPlain && readFrom === null && form === null;
 }

@@ -44,11 +44,12 @@ function attach(prototype: Family, family: string, member: string): void {
   const name = `${family}.${member}`;
   const spec = specOf(name.toUpperCase());
   const encode = JSON_VALUES[name];
-  const mapper = MAPPERS[name] ?? null;
-  const mapped = mapper === null ? spec : withMapper(spec, mapper);
+  const mapper = MAPPERS[name] ?? asSent;
+  const mapped = withMapper(spec, mapper);
+  const bytes = withMapper(spec, asSent);
   for (const [method, wantsBuffers] of bothForms(member)) {
     // Bytes of JSON are not parsed.
-    const plain = wantsBuffers && mapper === parseJson ? spec : mapped;
+    const plain = wantsBuffers && mapper === parseJson ? bytes : mapped;
     attachMethod(prototype, method, function (this: Family, ...args: unknown[]): unknown {
       if (encode !== undefined) encodeJson(args, encode);
       const own = name === "ft.search" ? searchSpec(spec, args) : plain;
@@ -59,6 +60,11 @@ function attach(prototype: Family, family: string, member: string): void {
 
 function withMapper(spec: CommandSpec, replyMapper: ReplyMapper): CommandSpec {
   return Object.assign(Object.create(Object.getPrototypeOf(spec)), spec, { replyMapper }) as CommandSpec;
+}
+
+/** Its commands have a mapper, so that `with({ replies })` does not change the form of their replies. */
+function asSent(reply: Reply): Reply {
+  return reply;
 }
 
 // --- JSON ------------------------------------------------------------------------------------

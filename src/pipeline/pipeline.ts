@@ -25,6 +25,9 @@ import type {
   ExecReply,
   InlineTransaction,
   Known,
+  KnownForms,
+  ReplyForms,
+  ReplyMapping,
   ReplyRows,
 } from "../command/generated/signatures";
 import { Script, type ScriptDefinition } from "../command/script";
@@ -169,13 +172,13 @@ export class Pipeline implements Commander {
    * row for each command, in order. Errors of commands are in their rows. It rejects if a transaction was
    * discarded or aborted, if no node of a cluster can be reached, and if it is called again.
    */
-  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known<Each>>,
+  exec<Each extends ReplyRows, Own extends ReplyMapping, OwnForms extends KnownForms<ReplyForms | false>>(
+    this: ChainableCommander<Own, Known<Each>, OwnForms>,
     options: ExecOptions | undefined,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
-  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known<Each>>,
+  exec<Each extends ReplyRows, Own extends ReplyMapping, OwnForms extends KnownForms<ReplyForms | false>>(
+    this: ChainableCommander<Own, Known<Each>, OwnForms>,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
   exec(first?: Callback<Rows | null> | ExecOptions, last?: Callback<Rows | null>): unknown {

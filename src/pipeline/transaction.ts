@@ -49,7 +49,7 @@ function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: 
   if (element instanceof Error) return element;
   const value = isBuffers && !member.wantsBuffers ? decodeBuffersDeep(element) : element;
   try {
-    return mapReply(member.spec, value, shape);
+    return mapReply(member, value, shape);
   } catch (error) {
     return toError(error);
   }

@@ -4,6 +4,7 @@
  */
 
 import { ASCII } from "./ascii";
+import { Decode } from "./resp-types";
 
 const { LOWER_E, MINUS, PLUS, POINT, ZERO } = ASCII;
 
@@ -50,6 +51,12 @@ export function integerOf(bytes: Uint8Array, start: number, end: number): number
   let value = 0;
   for (let i = first; i < end; i++) value = value * 10 + (bytes[i] as number) - ZERO;
   return bytes[start] === MINUS ? 0 - value : value;
+}
+
+/** An integer in the form that the `Decode` bits demand. */
+export function integerIn(decoding: number, value: number): number | string | bigint {
+  if ((decoding & Decode.BigInts) !== 0) return BigInt(value);
+  return (decoding & Decode.StringNumbers) === 0 ? value : String(value);
 }
 
 /** True for a RESP double: decimal with optional fraction and exponent, inf, nan. */

@@ -32,7 +32,7 @@ import { ReplyBuilder } from "./reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
-import { decodeScalar, scalarFault } from "./scalar-line";
+import { decodeInteger, decodeScalar, scalarFault } from "./scalar-line";
 import { TypeByte } from "./type-byte";
 
 const { COLON, CR, LF, MINUS, ONE, QUESTION, ZERO } = ASCII;
@@ -42,6 +42,8 @@ export type { Message, ReplySink };
 /** `txt:` at the start of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
 const NO_FORMAT = "a verbatim string without its format";
+/** Integers do not become numbers. */
+const NO_NUMBERS = Decode.StringNumbers | Decode.BigInts;
 
 /** The type byte, the ten digits of the largest length, and one more to detect longer ones. */
 const MAX_LENGTH_TOKEN = 12;
@@ -340,7 +342,8 @@ export class Parser {
 
   private mapKind(type: number): FrameKind {
     if (type === TypeByte.Attribute) return FrameKind.Attribute;
-    return this.has(Decode.Resp3Shapes) ? FrameKind.Dictionary : FrameKind.List;
+    if (this.has(Decode.Maps)) return FrameKind.Map;
+    return this.has(Decode.Resp3Shapes | Decode.Objects) ? FrameKind.Dictionary : FrameKind.List;
   }
 
   private readEnd(): boolean {
@@ -366,12 +369,12 @@ export class Parser {
       value = value * 10 + digit;
     }
     const isPlain = i > at + 1 && i + 1 < end && bytes[i] === CR && bytes[i + 1] === LF;
-    if (!isPlain || this.has(Decode.StringNumbers)) return this.readUnusualInteger();
+    if (!isPlain || this.has(NO_NUMBERS)) return this.readUnusualInteger();
     this.at = i + 2;
     return this.place(value);
   }
 
-  /** With a sign, with many digits, wanted as text, or incomplete. */
+  /** With a sign, with many digits, wanted as text or bigint, or incomplete. */
   private readUnusualInteger(): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
@@ -380,7 +383,7 @@ export class Parser {
     if (!isInteger(bytes, start, lineEnd)) return this.refuse("an integer that is no number");
     if (lineEnd - start > MAX_INTEGER_DIGITS) return this.refuse("an integer of more than 64 bits");
     this.at = lineEnd + 2;
-    if (this.has(Decode.StringNumbers)) return this.place(decodeText(bytes, start, lineEnd, true));
+    if (this.has(NO_NUMBERS)) return this.place(decodeInteger(bytes, start, lineEnd, this.builder.decoding));
     return this.place(integerOf(bytes, start, lineEnd));
   }
 
@@ -439,8 +442,9 @@ export class Parser {
 
   // --- common ----------------------------------------------------------------------------
 
-  private has(bit: number): boolean {
-    return (this.builder.decoding & bit) !== 0;
+  /** One of the bits is set. */
+  private has(bits: number): boolean {
+    return (this.builder.decoding & bits) !== 0;
   }
 
   private place(value: Reply): boolean {

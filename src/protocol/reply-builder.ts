@@ -11,7 +11,7 @@
 import { ReplyTooLongError } from "../errors";
 import { toError } from "../util/user-code";
 import { MAX_DEPTH, MAX_ELEMENTS, MAX_PREALLOCATED_SLOTS } from "./limits";
-import { Ending, FrameKind, ReplyFrame } from "./reply-frame";
+import { Ending, FrameKind, hasEntries, ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
 import { BEGINS_REPLY, TypeByte } from "./type-byte";
@@ -97,7 +97,7 @@ export class ReplyBuilder {
     const slots = hasSlots ? Math.min(count, this.slotsLeft) : 0;
     this.slotsLeft -= slots;
     frame.open(kind, count, slots);
-    if (kind === FrameKind.Dictionary) this.decoding = keyDecoding(frame.decoding);
+    if (hasEntries(kind)) this.decoding = keyDecoding(frame.decoding);
     return count > 0 || this.finish(frame);
   }
 
@@ -135,12 +135,12 @@ export class ReplyBuilder {
 
   private placeSpecial(frame: ReplyFrame, value: Reply): boolean {
     if (frame.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
-    if (frame.kind !== FrameKind.Dictionary) return true;
+    if (!hasEntries(frame.kind)) return true;
     const isKey = (frame.index & 1) === 0;
     this.decoding = isKey ? frame.decoding : keyDecoding(frame.decoding);
     if (this.isDropping) return true;
     try {
-      frame.addToDictionary(value);
+      frame.addEntry(value);
     } catch (error) {
       // An aggregate as a map key becomes JSON, which may be longer than any string.
       this.failReply(error instanceof RangeError ? new ReplyTooLongError("a map key") : toError(error));
@@ -198,5 +198,5 @@ export class ReplyBuilder {
 
 /** Keys are texts; numbers keep their original digits. */
 function keyDecoding(decoding: number): number {
-  return (decoding & ~Decode.Buffers) | Decode.StringNumbers;
+  return (decoding & ~(Decode.Buffers | Decode.BigInts | Decode.Maps)) | Decode.StringNumbers;
 }

@@ -15,6 +15,8 @@ export const FrameKind = {
   Attribute: 2,
   /** A string in chunks of unknown number. */
   ChunkedText: 3,
+  /** A map that becomes a `Map`. */
+  Map: 4,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 
@@ -44,6 +46,8 @@ export class ReplyFrame {
   decoding = 0;
   elements: Reply[] = NO_ELEMENTS;
   private entries = NO_ENTRIES;
+  /** Null unless it is open as a `Map`. */
+  private map: Map<string, Reply> | null = null;
   private key = "";
 
   /** Prepares the frame for elements; preallocates `slots` of them. */
@@ -52,12 +56,14 @@ export class ReplyFrame {
     this.left = left;
     this.index = 0;
     if (kind === FrameKind.Dictionary) this.entries = {};
+    else if (kind === FrameKind.Map) this.map = new Map();
     else this.elements = slots === 0 ? [] : new Array(slots);
   }
 
   /** Adds a key or, after it, its value; the caller counts. */
-  addToDictionary(element: Reply): void {
+  addEntry(element: Reply): void {
     if ((this.index & 1) === 0) this.key = keyOf(element);
+    else if (this.map !== null) this.map.set(this.key, element);
     else setOwn(this.entries, this.key, element);
   }
 
@@ -68,6 +74,11 @@ export class ReplyFrame {
       this.entries = NO_ENTRIES;
       return entries;
     }
+    if (this.kind === FrameKind.Map) {
+      const { map } = this;
+      this.map = null;
+      return map;
+    }
     const elements = this.elements;
     this.elements = NO_ELEMENTS;
     return elements;
@@ -77,7 +88,13 @@ export class ReplyFrame {
   drop(): void {
     this.elements = NO_ELEMENTS;
     this.entries = NO_ENTRIES;
+    this.map = null;
   }
+}
+
+/** Its elements are keys and values. */
+export function hasEntries(kind: FrameKind): boolean {
+  return kind === FrameKind.Dictionary || kind === FrameKind.Map;
 }
 
 /** A key is a text: a scalar as it was sent, an aggregate as JSON. */

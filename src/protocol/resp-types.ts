@@ -9,7 +9,7 @@ import type { ReplyError } from "../errors";
 export type Argument = string | Buffer;
 
 /**
- * A decoded reply. Integers are numbers (strings with `StringNumbers`), doubles and big numbers depend on the
+ * A decoded reply. Integers are numbers unless a flag says otherwise, doubles, big numbers and maps depend on the
  * flags below, and an error inside an aggregate is an ordinary element.
  */
 export type Reply = unknown;
@@ -27,6 +27,12 @@ export const Decode = {
   Resp3Shapes: 4,
   /** An array may be a message of pub/sub. */
   Messages: 8,
+  /** Integers and big numbers become bigints. */
+  BigInts: 16,
+  /** Maps become plain objects. */
+  Objects: 32,
+  /** Maps become instances of `Map`. */
+  Maps: 64,
 } as const;
 
 export type { ReplyError };

@@ -40,8 +40,14 @@ export function decodeScalar(bytes: Buffer, start: number, end: number, decoding
     case TypeByte.Double:
       return decodeDouble(bytes, start, end, decoding);
     default:
-      return decodeText(bytes, start, end, true);
+      return decodeInteger(bytes, start, end, decoding);
   }
+}
+
+/** A big number, or an integer that does not become a number. */
+export function decodeInteger(bytes: Buffer, start: number, end: number, decoding: number): string | bigint {
+  const text = decodeText(bytes, start, end, true);
+  return (decoding & Decode.BigInts) === 0 ? text : BigInt(text);
 }
 
 function decodeDouble(bytes: Buffer, start: number, end: number, decoding: number): Reply {

@@ -39,6 +39,20 @@ describe("cluster: commands that follow the server's tips", () => {
     expect(await cluster.randomkey()).to.equal(null);
   });
 
+  it("have the forms that their caller has chosen", async () => {
+    const view = tipped().with({ replies: { bulk: "buffer", number: "bigint", map: "map" } });
+    await view.mset("a", "1", "b", "2", "c", "3");
+    await view.hset("h", "field", "value");
+    expect(await view.mget("c", "a")).to.deep.equal([Buffer.from("3"), Buffer.from("1")]);
+    expect([await view.dbsize(), await view.exists("a", "b", "none")]).to.deep.equal([4n, 2n]);
+    expect(await view.hgetall("h")).to.deep.equal(new Map([["field", Buffer.from("value")]]));
+    const rows = await view.pipeline().del("a", "b", "c").hlen("h").exec();
+    expect(rows).to.deep.equal([
+      [null, 3n],
+      [null, 1n],
+    ]);
+  });
+
   it("load scripts on all nodes, and know which nodes have them", async () => {
     const cluster = tipped();
     const sha = String(await cluster.script("LOAD", "return 7"));

@@ -64,7 +64,7 @@ function anyNotNull(answers: readonly Answer[]): Reply {
   return values[Math.floor(Math.random() * values.length)] ?? null;
 }
 
-/** Combines numbers, or lists of numbers element by element. Numbers given as text stay text. */
+/** Combines numbers, or lists of numbers element by element. Numbers given as text or bigint stay so. */
 function combine(answers: readonly Answer[], step: (a: number, b: number) => number): Reply {
   const values = valuesOf(answers);
   return values.reduce((left, right) => {
@@ -80,5 +80,7 @@ function combineNumbers(left: Reply, right: Reply, step: (a: number, b: number) 
   if (Number.isNaN(a) || Number.isNaN(b)) {
     throw new AnswersDifferError(`The answers of two nodes cannot be joined: "${left}" and "${right}"`);
   }
-  return typeof left === "string" ? String(step(a, b)) : step(a, b);
+  const result = step(a, b);
+  if (typeof left === "bigint") return BigInt(result);
+  return typeof left === "string" ? String(result) : result;
 }

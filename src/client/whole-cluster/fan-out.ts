@@ -187,7 +187,11 @@ class Gathering implements Completion, SettleHook, SentCommand {
       new Command(withoutMapper(whole.spec), args, whole.wantsBuffers, this),
     );
     part.index = this.parts.push(part) - 1;
-    if (settings !== null) part.ensureExtra().retryPolicy = settings.retryPolicy;
+    if (settings !== null) {
+      const extra = part.ensureExtra();
+      extra.retryPolicy = settings.retryPolicy;
+      extra.form = settings.form;
+    }
     return part;
   }
 

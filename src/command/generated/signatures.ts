@@ -15,8 +15,67 @@ export type RedisValue = string | Buffer | number;
 /** Lists of arguments may be spread or handed over as arrays, also mixed. */
 export type OneOrMany<T> = T | readonly T[];
 
-/** A callback in the style of Node.js, accepted as last argument by every command. */
-export type Callback<T = any> = (err?: Error | null, result?: T) => void;
+/**
+ * A callback in the style of Node.js, accepted as last argument by every command. With a context, it receives the reply
+ * in the forms of that context.
+ */
+export type Callback<T = any, Context = unknown> = (err?: Error | null, result?: Formed<T, Context>) => void;
+
+/** The JavaScript types of replies in the calls of one view: `redis.with({ replies: { number: "bigint" } })`. */
+export interface ReplyForms {
+  /** Strings: `"buffer"` for Buffers. The keys of maps are strings in both cases. */
+  readonly bulk?: "buffer" | "string" | undefined;
+  /**
+   * The reply of HGETALL and, with RESP3, all other maps: `"map"` for `Map`, `"object"` for plain objects. Other types
+   * keep the form of the option `replyMapping`.
+   */
+  readonly map?: "map" | "object" | undefined;
+  /** Integers: `"bigint"`, `"string"` or `"number"`. */
+  readonly number?: "bigint" | "string" | "number" | undefined;
+}
+
+/**
+ * The reply mappings of types: the shapes of RESP2, those of RESP3, or those of RESP2 with the maps of RESP3 (views with
+ * `replies.map`).
+ */
+export type ReplyMapping = "resp2" | "resp3" | "maps";
+
+/** Forms that the type of a pipeline keeps, like `Known`: pipelines with different forms stay assignable. */
+export interface KnownForms<_Forms extends ReplyForms | false> {
+  readonly knownForms?: never;
+}
+
+/** A reply in the forms of a context. */
+export type Formed<T, Context> = Context extends { forms: KnownForms<infer Forms>; mapping: infer Mapping }
+  ? Forms extends ReplyForms & object
+    ? FormedValue<T, Forms, Mapping>
+    : T
+  : T;
+
+type FormedValue<T, Forms extends ReplyForms, Mapping> = T extends string
+  ? Forms["bulk"] extends "buffer"
+    ? Buffer
+    : T
+  : T extends number
+    ? FormedNumber<T, Forms["number"], Mapping>
+    : T extends Buffer | Error
+      ? T
+      : T extends readonly unknown[]
+        ? { [Index in keyof T]: FormedValue<T[Index], Forms, Mapping> }
+        : T extends object
+          ? Forms["map"] extends "map"
+            ? Map<string, FormedValue<T[keyof T], Forms, Mapping>>
+            : { [Field in keyof T]: FormedValue<T[Field], Forms, Mapping> }
+          : T;
+
+/** Doubles of RESP3 are numbers, and no type tells them from integers. */
+type FormedNumber<T, Form, Mapping> = Form extends "bigint"
+  ? Mapping extends "resp3"
+    ? bigint | T
+    : bigint
+  : Form extends "string"
+    ? string
+    : T;
 
 /** The error of one command in a pipeline; `code` tells what happened, as in the table of errors. */
 export type RowError = Error & {
@@ -45,9 +104,11 @@ export interface Known<_Rows extends ReplyRows> {
  */
 export type ClientContext = {
   type: "default" | "pipeline";
-  mapping?: "resp2" | "resp3";
+  mapping?: ReplyMapping;
   rows?: Known<ReplyRows>;
   inline?: boolean;
+  /** The forms of replies; false: those of the reply mapping. */
+  forms?: KnownForms<ReplyForms | false>;
 };
 
 /**
@@ -66,28 +127,84 @@ export type WithRow<Context, T> = Context extends { rows: Known<infer Rows exten
 export interface ResultTypes<T, Context extends ClientContext> {
   default: Promise<T>;
   pipeline: Context["inline"] extends true
-    ? InlineTransaction<KnownMapping<Context["mapping"]>>
-    : ChainableCommander<KnownMapping<Context["mapping"]>, WithRow<Context, T>>;
+    ? InlineTransaction<KnownMapping<Context["mapping"]>, FormsOf<Context>>
+    : ChainableCommander<KnownMapping<Context["mapping"]>, WithRow<Context, T>, FormsOf<Context>>;
 }
 
-type KnownMapping<Mapping> = [Mapping] extends ["resp3"] ? "resp3" : "resp2";
+type KnownMapping<Mapping> = [Mapping] extends [never]
+  ? "resp2"
+  : [Mapping] extends ["resp3" | "maps"]
+    ? Mapping
+    : "resp2";
+
+type FormsOf<Context> = Context extends { forms: infer Forms extends KnownForms<ReplyForms | false> }
+  ? Forms
+  : KnownForms<false>;
+
+/**
+ * A context with all its parts. An interface, because the compiler compares it by its arguments: contexts that mean the
+ * same are then the same type.
+ */
+interface WholeContext<
+  Type extends ClientContext["type"],
+  Mapping extends ReplyMapping,
+  Rows extends Known<ReplyRows>,
+  Inline extends boolean,
+  Forms extends KnownForms<ReplyForms | false>,
+> {
+  type: Type;
+  mapping: Mapping;
+  rows: Rows;
+  inline: Inline;
+  forms: Forms;
+}
+
+type Whole<Context extends ClientContext> = WholeContext<
+  Context["type"],
+  KnownMapping<Context["mapping"]>,
+  Context extends { rows: infer Rows extends Known<ReplyRows> } ? Rows : Known<ReplyRows>,
+  Context["inline"] extends true ? true : false,
+  FormsOf<Context>
+>;
 
 /** The return type of `exec()` in a context: a transaction inside a pipeline returns to the pipeline. */
 export type ExecResult<Context extends ClientContext> = Context["inline"] extends true
-  ? ChainableCommander<KnownMapping<Context["mapping"]>>
+  ? ChainableCommander<KnownMapping<Context["mapping"]>, Known<ReplyRows>, FormsOf<Context>>
   : Promise<ReplyRows | null>;
 
 /** A Promise of the reply on a client, the pipeline itself on a pipeline. */
-export type Result<T, Context extends ClientContext> = ResultTypes<T, Context>[Context["type"]];
+export type Result<T, Context extends ClientContext> = ResultTypes<Formed<T, Context>, Context>[Context["type"]];
 
-/** The shape of a reply that depends on the reply mapping of the client. */
-export type ReplyShape<Legacy, Resp3, Mapping> = [Mapping] extends ["resp3"] ? Resp3 : Legacy;
+/** Like `Result`, for a reply that has one form in all contexts. */
+export type OwnResult<T, Context extends ClientContext> = ResultTypes<T, Context>[Context["type"]];
+
+/** The shape of a reply that depends on the reply mapping of the client. `Maps` is the one of RESP2 with maps. */
+export type ReplyShape<Legacy, Resp3, Mapping, Maps = true extends HasMap<Resp3> ? Resp3 : Legacy> = [
+  Mapping,
+] extends ["resp3"]
+  ? Resp3
+  : [Mapping] extends ["maps"]
+    ? Maps
+    : Legacy;
+
+type HasMap<T> = T extends Buffer
+  ? false
+  : T extends readonly (infer Element)[]
+    ? HasMap<Element>
+    : T extends object
+      ? true
+      : false;
 
 /** The reply of VSIM: what comes with each element depends on the options. */
 export type VsimReply<Option, Text, Mapping> = "WITHSCORES" extends Option
   ? "WITHATTRIBS" extends Option
-    ? ReplyShape<Text[], Record<string, [score: number, attributes: Text | null]>, Mapping>
-    : ReplyShape<Text[], Record<string, number>, Mapping>
+    ? ReplyShape<
+        Text[],
+        Record<string, [score: number, attributes: Text | null]>,
+        Mapping,
+        Record<string, [score: Text, attributes: Text | null]>
+      >
+    : ReplyShape<Text[], Record<string, number>, Mapping, Record<string, Text>>
   : "WITHATTRIBS" extends Option
     ? ReplyShape<Text[], Record<string, Text | null>, Mapping>
     : Text[];
@@ -117,17 +234,18 @@ export type ExecReply<Rows> = Rows extends [] ? ReplyRows : Rows;
  */
 export interface ChainableCommander<
   // The modifiers spare the compiler from comparing every method to find out by itself.
-  in out Mapping extends "resp2" | "resp3" = "resp2",
+  in out Mapping extends ReplyMapping = "resp2",
   in out Rows extends Known<ReplyRows> = Known<ReplyRows>,
-> extends RedisCommander<{ type: "pipeline"; mapping: Mapping; rows: Rows }> {
+  in out Forms extends KnownForms<ReplyForms | false> = KnownForms<false>,
+> extends RedisCommander<{ type: "pipeline"; mapping: Mapping; rows: Rows; forms: Forms }> {
   /** Number of commands that are queued, MULTI and EXEC included. */
   length: number;
   /**
    * Sends all queued commands. Resolves with one row `[error, reply]` for each command, or with `null` if the server
    * discarded the transaction because a watched key had changed.
    */
-  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known<Each>>,
+  exec<Each extends ReplyRows, Own extends ReplyMapping, OwnForms extends KnownForms<ReplyForms | false>>(
+    this: ChainableCommander<Own, Known<Each>, OwnForms>,
     options: ExecOptions | undefined,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
@@ -135,20 +253,22 @@ export interface ChainableCommander<
    * Sends all queued commands. Resolves with one row `[error, reply]` for each command, or with `null` if the server
    * discarded the transaction because a watched key had changed.
    */
-  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known<Each>>,
+  exec<Each extends ReplyRows, Own extends ReplyMapping, OwnForms extends KnownForms<ReplyForms | false>>(
+    this: ChainableCommander<Own, Known<Each>, OwnForms>,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
   /** Begins a transaction inside the pipeline, which the next `exec()` closes. */
-  multi(): InlineTransaction<Mapping>;
+  multi(): InlineTransaction<Mapping, Forms>;
 }
 
 /**
  * A transaction inside a pipeline: `pipeline().get("a").multi().incr("n").exec().get("n").exec()`.
  * Its `exec()` closes it and returns the pipeline. From there on, the single rows have no known types.
  */
-export interface InlineTransaction<in out Mapping extends "resp2" | "resp3" = "resp2">
-  extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true }> {
+export interface InlineTransaction<
+  in out Mapping extends ReplyMapping = "resp2",
+  in out Forms extends KnownForms<ReplyForms | false> = KnownForms<false>,
+> extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true; forms: Forms }> {
   length: number;
 }
 
@@ -178,7 +298,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  argrep<Args extends RedisValue[]>(...args: [key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args, callback: Callback<ArgrepReply<Args[number], string>>]): Result<ArgrepReply<Args[number], string>, Context>;
+  argrep<Args extends RedisValue[]>(...args: [key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args, callback: Callback<ArgrepReply<Args[number], string>, Context>]): Result<ArgrepReply<Args[number], string>, Context>;
   argrep<Args extends RedisValue[]>(key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args): Result<ArgrepReply<Args[number], string>, Context>;
 
   /**
@@ -186,7 +306,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: vector_set
    */
-  vsim<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], string, Context["mapping"]>>]): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
+  vsim<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], string, Context["mapping"]>, Context>]): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
   vsim<Args extends ModuleValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
 
   /**
@@ -203,7 +323,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  argrepBuffer<Args extends RedisValue[]>(...args: [key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args, callback: Callback<ArgrepReply<Args[number], Buffer>>]): Result<ArgrepReply<Args[number], Buffer>, Context>;
+  argrepBuffer<Args extends RedisValue[]>(...args: [key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args, callback: Callback<ArgrepReply<Args[number], Buffer>, Context>]): Result<ArgrepReply<Args[number], Buffer>, Context>;
   argrepBuffer<Args extends RedisValue[]>(key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args): Result<ArgrepReply<Args[number], Buffer>, Context>;
 
   /**
@@ -211,7 +331,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: vector_set
    */
-  vsimBuffer<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], Buffer, Context["mapping"]>>]): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
+  vsimBuffer<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>]): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
   vsimBuffer<Args extends ModuleValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
 
   /**
@@ -221,11 +341,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) since the categories and commands are a fixed set.
    * - Since: 6.0.0
    */
-  acl(subcommand: "CAT", category: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
-  acl(subcommand: "CAT", callback?: Callback<string[]>): Result<string[], Context>;
+  acl(subcommand: "CAT", category: string | Buffer, callback?: Callback<string[], Context>): Result<string[], Context>;
+  acl(subcommand: "CAT", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `ACL CAT` with Buffers in the reply. */
-  aclBuffer(subcommand: "CAT", category: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  aclBuffer(subcommand: "CAT", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  aclBuffer(subcommand: "CAT", category: string | Buffer, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  aclBuffer(subcommand: "CAT", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Deletes ACL users, and terminates their connections.
    *
@@ -233,10 +353,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) amortized time considering the typical user.
    * - Since: 6.0.0
    */
-  acl(...args: [subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  acl(...args: [subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   acl(subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `ACL DELUSER` with Buffers in the reply. */
-  aclBuffer(...args: [subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  aclBuffer(...args: [subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   aclBuffer(subcommand: "DELUSER", ...usernames: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /**
    * Simulates the execution of a command by a user, without executing the command.
@@ -245,12 +365,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1).
    * - Since: 7.0.0
    */
-  acl(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
-  acl(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<string>): Result<string, Context>;
+  acl(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string, Context>]): Result<string, Context>;
+  acl(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<string, Context>): Result<string, Context>;
   acl(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string, Context>;
   /** `ACL DRYRUN` with Buffers in the reply. */
-  aclBuffer(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  aclBuffer(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aclBuffer(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
+  aclBuffer(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   aclBuffer(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Generates a pseudorandom, secure password that can be used to identify ACL users.
@@ -259,11 +379,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.0.0
    */
-  acl(subcommand: "GENPASS", bits: number | string, callback?: Callback<string>): Result<string, Context>;
-  acl(subcommand: "GENPASS", callback?: Callback<string>): Result<string, Context>;
+  acl(subcommand: "GENPASS", bits: number | string, callback?: Callback<string, Context>): Result<string, Context>;
+  acl(subcommand: "GENPASS", callback?: Callback<string, Context>): Result<string, Context>;
   /** `ACL GENPASS` with Buffers in the reply. */
-  aclBuffer(subcommand: "GENPASS", bits: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  aclBuffer(subcommand: "GENPASS", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aclBuffer(subcommand: "GENPASS", bits: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  aclBuffer(subcommand: "GENPASS", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Lists the ACL rules of a user.
    *
@@ -271,9 +391,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N). Where N is the number of password, command and pattern rules that the user has.
    * - Since: 6.0.0
    */
-  acl(subcommand: "GETUSER", username: string | Buffer, callback?: Callback<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>>): Result<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>;
+  acl(subcommand: "GETUSER", username: string | Buffer, callback?: Callback<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>): Result<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>;
   /** `ACL GETUSER` with Buffers in the reply. */
-  aclBuffer(subcommand: "GETUSER", username: string | Buffer, callback?: Callback<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>>): Result<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>;
+  aclBuffer(subcommand: "GETUSER", username: string | Buffer, callback?: Callback<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>): Result<ReplyShape<unknown[] | null, Record<string, unknown> | null, Context["mapping"]>, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -281,9 +401,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.0.0
    */
-  acl(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  acl(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `ACL HELP` with Buffers in the reply. */
-  aclBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  aclBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Dumps the effective rules in ACL file format.
    *
@@ -291,9 +411,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N). Where N is the number of configured users.
    * - Since: 6.0.0
    */
-  acl(subcommand: "LIST", callback?: Callback<string[]>): Result<string[], Context>;
+  acl(subcommand: "LIST", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `ACL LIST` with Buffers in the reply. */
-  aclBuffer(subcommand: "LIST", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  aclBuffer(subcommand: "LIST", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Reloads the rules from the configured ACL file.
    *
@@ -301,9 +421,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N). Where N is the number of configured users.
    * - Since: 6.0.0
    */
-  acl(subcommand: "LOAD", callback?: Callback<"OK">): Result<"OK", Context>;
+  acl(subcommand: "LOAD", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `ACL LOAD` with Buffers in the reply. */
-  aclBuffer(subcommand: "LOAD", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aclBuffer(subcommand: "LOAD", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Lists recent security events generated due to ACL rules.
    *
@@ -311,13 +431,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the number of entries shown.
    * - Since: 6.0.0
    */
-  acl(subcommand: "LOG", reset: "RESET", callback?: Callback<"OK">): Result<"OK", Context>;
-  acl(subcommand: "LOG", count: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  acl(subcommand: "LOG", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  acl(subcommand: "LOG", reset: "RESET", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  acl(subcommand: "LOG", count: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  acl(subcommand: "LOG", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /** `ACL LOG` with Buffers in the reply. */
-  aclBuffer(subcommand: "LOG", reset: "RESET", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  aclBuffer(subcommand: "LOG", count: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  aclBuffer(subcommand: "LOG", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  aclBuffer(subcommand: "LOG", reset: "RESET", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  aclBuffer(subcommand: "LOG", count: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  aclBuffer(subcommand: "LOG", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Saves the effective ACL rules in the configured ACL file.
    *
@@ -325,9 +445,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N). Where N is the number of configured users.
    * - Since: 6.0.0
    */
-  acl(subcommand: "SAVE", callback?: Callback<"OK">): Result<"OK", Context>;
+  acl(subcommand: "SAVE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `ACL SAVE` with Buffers in the reply. */
-  aclBuffer(subcommand: "SAVE", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aclBuffer(subcommand: "SAVE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Creates and modifies an ACL user and its rules.
    *
@@ -335,12 +455,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N). Where N is the number of rules provided.
    * - Since: 6.0.0
    */
-  acl(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  acl(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  acl(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
+  acl(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   acl(subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[]): Result<"OK", Context>;
   /** `ACL SETUSER` with Buffers in the reply. */
-  aclBuffer(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  aclBuffer(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aclBuffer(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
+  aclBuffer(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   aclBuffer(subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[]): Result<Buffer, Context>;
   /**
    * Lists all ACL users.
@@ -349,9 +469,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N). Where N is the number of configured users.
    * - Since: 6.0.0
    */
-  acl(subcommand: "USERS", callback?: Callback<string[]>): Result<string[], Context>;
+  acl(subcommand: "USERS", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `ACL USERS` with Buffers in the reply. */
-  aclBuffer(subcommand: "USERS", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  aclBuffer(subcommand: "USERS", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the authenticated username of the current connection.
    *
@@ -359,9 +479,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.0.0
    */
-  acl(subcommand: "WHOAMI", callback?: Callback<string>): Result<string, Context>;
+  acl(subcommand: "WHOAMI", callback?: Callback<string, Context>): Result<string, Context>;
   /** `ACL WHOAMI` with Buffers in the reply. */
-  aclBuffer(subcommand: "WHOAMI", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aclBuffer(subcommand: "WHOAMI", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Appends a string to the value of a key. Creates the key if it doesn't exist.
@@ -370,28 +490,28 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1). The amortized time complexity is O(1) assuming the appended value is small and the already present value is of any size, since the dynamic string library used by the server will double the free space available on every reallocation.
    * - Since: 2.0.0
    */
-  append(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  append(key: RedisKey, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `APPEND` with Buffers in the reply. */
-  appendBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  appendBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Counts the elements of an array that are set.
    *
    * - Group: array
    */
-  arcount(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  arcount(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ARCOUNT` with Buffers in the reply. */
-  arcountBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  arcountBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Deletes the elements at the given indices of an array.
    *
    * - Group: array
    */
-  ardel(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
+  ardel(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<number, Context>]): Result<number, Context>;
   ardel(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<number, Context>;
   /** `ARDEL` with Buffers in the reply. */
-  ardelBuffer(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
+  ardelBuffer(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<number, Context>]): Result<number, Context>;
   ardelBuffer(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<number, Context>;
 
   /**
@@ -399,10 +519,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  ardelrange(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
+  ardelrange(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number, Context>]): Result<number, Context>;
   ardelrange(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
   /** `ARDELRANGE` with Buffers in the reply. */
-  ardelrangeBuffer(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
+  ardelrangeBuffer(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number, Context>]): Result<number, Context>;
   ardelrangeBuffer(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
 
   /**
@@ -410,39 +530,39 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  arget(key: RedisKey, index: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
+  arget(key: RedisKey, index: number | string, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `ARGET` with Buffers in the reply. */
-  argetBuffer(key: RedisKey, index: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  argetBuffer(key: RedisKey, index: number | string, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns the elements of an array between two indices, with gaps as null.
    *
    * - Group: array
    */
-  argetrange(key: RedisKey, start: number | string, end: number | string, callback?: Callback<(string | null)[]>): Result<(string | null)[], Context>;
+  argetrange(key: RedisKey, start: number | string, end: number | string, callback?: Callback<(string | null)[], Context>): Result<(string | null)[], Context>;
   /** `ARGETRANGE` with Buffers in the reply. */
-  argetrangeBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<(Buffer | null)[]>): Result<(Buffer | null)[], Context>;
+  argetrangeBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<(Buffer | null)[], Context>): Result<(Buffer | null)[], Context>;
 
   /**
    * Describes an array and how it is stored.
    *
    * - Group: array
    */
-  arinfo(key: RedisKey, full: "FULL", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
-  arinfo(key: RedisKey, callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
+  arinfo(key: RedisKey, full: "FULL", callback?: Callback<(string | number)[], Context>): Result<(string | number)[], Context>;
+  arinfo(key: RedisKey, callback?: Callback<(string | number)[], Context>): Result<(string | number)[], Context>;
   /** `ARINFO` with Buffers in the reply. */
-  arinfoBuffer(key: RedisKey, full: "FULL", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
-  arinfoBuffer(key: RedisKey, callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
+  arinfoBuffer(key: RedisKey, full: "FULL", callback?: Callback<(Buffer | number)[], Context>): Result<(Buffer | number)[], Context>;
+  arinfoBuffer(key: RedisKey, callback?: Callback<(Buffer | number)[], Context>): Result<(Buffer | number)[], Context>;
 
   /**
    * Puts values at the cursor of an array and moves the cursor behind them.
    *
    * - Group: array
    */
-  arinsert(...args: [key: RedisKey, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  arinsert(...args: [key: RedisKey, ...values: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   arinsert(key: RedisKey, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `ARINSERT` with Buffers in the reply. */
-  arinsertBuffer(...args: [key: RedisKey, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  arinsertBuffer(...args: [key: RedisKey, ...values: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   arinsertBuffer(key: RedisKey, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -450,30 +570,30 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  arlastitems(key: RedisKey, count: number | string, rev: "REV", callback?: Callback<(string | null)[]>): Result<(string | null)[], Context>;
-  arlastitems(key: RedisKey, count: number | string, callback?: Callback<(string | null)[]>): Result<(string | null)[], Context>;
+  arlastitems(key: RedisKey, count: number | string, rev: "REV", callback?: Callback<(string | null)[], Context>): Result<(string | null)[], Context>;
+  arlastitems(key: RedisKey, count: number | string, callback?: Callback<(string | null)[], Context>): Result<(string | null)[], Context>;
   /** `ARLASTITEMS` with Buffers in the reply. */
-  arlastitemsBuffer(key: RedisKey, count: number | string, rev: "REV", callback?: Callback<(Buffer | null)[]>): Result<(Buffer | null)[], Context>;
-  arlastitemsBuffer(key: RedisKey, count: number | string, callback?: Callback<(Buffer | null)[]>): Result<(Buffer | null)[], Context>;
+  arlastitemsBuffer(key: RedisKey, count: number | string, rev: "REV", callback?: Callback<(Buffer | null)[], Context>): Result<(Buffer | null)[], Context>;
+  arlastitemsBuffer(key: RedisKey, count: number | string, callback?: Callback<(Buffer | null)[], Context>): Result<(Buffer | null)[], Context>;
 
   /**
    * Returns the length of an array: its highest index plus one.
    *
    * - Group: array
    */
-  arlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  arlen(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ARLEN` with Buffers in the reply. */
-  arlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  arlenBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the elements at several indices of an array.
    *
    * - Group: array
    */
-  armget(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  armget(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   armget(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<(string | null)[], Context>;
   /** `ARMGET` with Buffers in the reply. */
-  armgetBuffer(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  armgetBuffer(...args: [key: RedisKey, ...indexs: OneOrMany<number | string>[], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   armgetBuffer(key: RedisKey, ...indexs: OneOrMany<number | string>[]): Result<(Buffer | null)[], Context>;
 
   /**
@@ -481,10 +601,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  armset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  armset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   armset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `ARMSET` with Buffers in the reply. */
-  armsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  armsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   armsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -492,38 +612,38 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  arnext(key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  arnext(key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `ARNEXT` with Buffers in the reply. */
-  arnextBuffer(key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  arnextBuffer(key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
 
   /**
    * Aggregates the elements of an array between two indices.
    *
    * - Group: array
    */
-  arop(key: RedisKey, start: number | string, end: number | string, sum: "SUM", callback?: Callback<string | null>): Result<string | null, Context>;
-  arop(key: RedisKey, start: number | string, end: number | string, min: "MIN", callback?: Callback<string | null>): Result<string | null, Context>;
-  arop(key: RedisKey, start: number | string, end: number | string, max: "MAX", callback?: Callback<string | null>): Result<string | null, Context>;
-  arop(key: RedisKey, start: number | string, end: number | string, used: "USED", callback?: Callback<number>): Result<number, Context>;
-  arop(key: RedisKey, start: number | string, end: number | string, match: "MATCH", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  arop(key: RedisKey, start: number | string, end: number | string, option: "AND" | "OR" | "XOR", callback?: Callback<number | null>): Result<number | null, Context>;
+  arop(key: RedisKey, start: number | string, end: number | string, sum: "SUM", callback?: Callback<string | null, Context>): Result<string | null, Context>;
+  arop(key: RedisKey, start: number | string, end: number | string, min: "MIN", callback?: Callback<string | null, Context>): Result<string | null, Context>;
+  arop(key: RedisKey, start: number | string, end: number | string, max: "MAX", callback?: Callback<string | null, Context>): Result<string | null, Context>;
+  arop(key: RedisKey, start: number | string, end: number | string, used: "USED", callback?: Callback<number, Context>): Result<number, Context>;
+  arop(key: RedisKey, start: number | string, end: number | string, match: "MATCH", value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
+  arop(key: RedisKey, start: number | string, end: number | string, option: "AND" | "OR" | "XOR", callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `AROP` with Buffers in the reply. */
-  aropBuffer(key: RedisKey, start: number | string, end: number | string, sum: "SUM", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  aropBuffer(key: RedisKey, start: number | string, end: number | string, min: "MIN", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  aropBuffer(key: RedisKey, start: number | string, end: number | string, max: "MAX", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  aropBuffer(key: RedisKey, start: number | string, end: number | string, used: "USED", callback?: Callback<number>): Result<number, Context>;
-  aropBuffer(key: RedisKey, start: number | string, end: number | string, match: "MATCH", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  aropBuffer(key: RedisKey, start: number | string, end: number | string, option: "AND" | "OR" | "XOR", callback?: Callback<number | null>): Result<number | null, Context>;
+  aropBuffer(key: RedisKey, start: number | string, end: number | string, sum: "SUM", callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
+  aropBuffer(key: RedisKey, start: number | string, end: number | string, min: "MIN", callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
+  aropBuffer(key: RedisKey, start: number | string, end: number | string, max: "MAX", callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
+  aropBuffer(key: RedisKey, start: number | string, end: number | string, used: "USED", callback?: Callback<number, Context>): Result<number, Context>;
+  aropBuffer(key: RedisKey, start: number | string, end: number | string, match: "MATCH", value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
+  aropBuffer(key: RedisKey, start: number | string, end: number | string, option: "AND" | "OR" | "XOR", callback?: Callback<number | null, Context>): Result<number | null, Context>;
 
   /**
    * Puts values into an array that is used as a ring of a given size.
    *
    * - Group: array
    */
-  arring(...args: [key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  arring(...args: [key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   arring(key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `ARRING` with Buffers in the reply. */
-  arringBuffer(...args: [key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  arringBuffer(...args: [key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   arringBuffer(key: RedisKey, size: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -531,30 +651,30 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: array
    */
-  arscan(key: RedisKey, start: number | string, end: number | string, limitToken: "LIMIT", limit: number | string, callback?: Callback<[index: number, value: string][]>): Result<[index: number, value: string][], Context>;
-  arscan(key: RedisKey, start: number | string, end: number | string, callback?: Callback<[index: number, value: string][]>): Result<[index: number, value: string][], Context>;
+  arscan(key: RedisKey, start: number | string, end: number | string, limitToken: "LIMIT", limit: number | string, callback?: Callback<[index: number, value: string][], Context>): Result<[index: number, value: string][], Context>;
+  arscan(key: RedisKey, start: number | string, end: number | string, callback?: Callback<[index: number, value: string][], Context>): Result<[index: number, value: string][], Context>;
   /** `ARSCAN` with Buffers in the reply. */
-  arscanBuffer(key: RedisKey, start: number | string, end: number | string, limitToken: "LIMIT", limit: number | string, callback?: Callback<[index: number, value: Buffer][]>): Result<[index: number, value: Buffer][], Context>;
-  arscanBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<[index: number, value: Buffer][]>): Result<[index: number, value: Buffer][], Context>;
+  arscanBuffer(key: RedisKey, start: number | string, end: number | string, limitToken: "LIMIT", limit: number | string, callback?: Callback<[index: number, value: Buffer][], Context>): Result<[index: number, value: Buffer][], Context>;
+  arscanBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<[index: number, value: Buffer][], Context>): Result<[index: number, value: Buffer][], Context>;
 
   /**
    * Moves the cursor of an array to an index.
    *
    * - Group: array
    */
-  arseek(key: RedisKey, index: number | string, callback?: Callback<number>): Result<number, Context>;
+  arseek(key: RedisKey, index: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ARSEEK` with Buffers in the reply. */
-  arseekBuffer(key: RedisKey, index: number | string, callback?: Callback<number>): Result<number, Context>;
+  arseekBuffer(key: RedisKey, index: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets one element of an array, or several in a row from an index on.
    *
    * - Group: array
    */
-  arset(...args: [key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  arset(...args: [key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   arset(key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `ARSET` with Buffers in the reply. */
-  arsetBuffer(...args: [key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  arsetBuffer(...args: [key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   arsetBuffer(key: RedisKey, index: number | string, ...values: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -564,9 +684,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  asking(callback?: Callback<"OK">): Result<"OK", Context>;
+  asking(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `ASKING` with Buffers in the reply. */
-  askingBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  askingBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Authenticates the connection.
@@ -575,21 +695,21 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of passwords defined for the user
    * - Since: 1.0.0
    */
-  auth(username: string | Buffer, password: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
-  auth(password: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  auth(username: string | Buffer, password: string | Buffer, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  auth(password: string | Buffer, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `AUTH` with Buffers in the reply. */
-  authBuffer(username: string | Buffer, password: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  authBuffer(password: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  authBuffer(username: string | Buffer, password: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  authBuffer(password: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Controls backups of the server.
    *
    * - Group: server
    */
-  backup(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  backup(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   backup(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `BACKUP` with Buffers in the reply. */
-  backupBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  backupBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   backupBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -599,9 +719,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  bgrewriteaof(callback?: Callback<string>): Result<string, Context>;
+  bgrewriteaof(callback?: Callback<string, Context>): Result<string, Context>;
   /** `BGREWRITEAOF` with Buffers in the reply. */
-  bgrewriteaofBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  bgrewriteaofBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Asynchronously saves the database(s) to disk.
@@ -610,11 +730,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  bgsave(schedule: "SCHEDULE", callback?: Callback<string>): Result<string, Context>;
-  bgsave(callback?: Callback<string>): Result<string, Context>;
+  bgsave(schedule: "SCHEDULE", callback?: Callback<string, Context>): Result<string, Context>;
+  bgsave(callback?: Callback<string, Context>): Result<string, Context>;
   /** `BGSAVE` with Buffers in the reply. */
-  bgsaveBuffer(schedule: "SCHEDULE", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  bgsaveBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  bgsaveBuffer(schedule: "SCHEDULE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  bgsaveBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Counts the number of set bits (population counting) in a string.
@@ -623,13 +743,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N)
    * - Since: 2.6.0
    */
-  bitcount(key: RedisKey, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number>): Result<number, Context>;
-  bitcount(key: RedisKey, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
-  bitcount(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  bitcount(key: RedisKey, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number, Context>): Result<number, Context>;
+  bitcount(key: RedisKey, start: number | string, end: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  bitcount(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `BITCOUNT` with Buffers in the reply. */
-  bitcountBuffer(key: RedisKey, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number>): Result<number, Context>;
-  bitcountBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
-  bitcountBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  bitcountBuffer(key: RedisKey, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number, Context>): Result<number, Context>;
+  bitcountBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  bitcountBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Performs arbitrary bitfield integer operations on strings.
@@ -638,18 +758,18 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each subcommand specified
    * - Since: 3.2.0
    */
-  bitfield(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfield(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfield(key: RedisKey, overflow: "OVERFLOW", option: "WRAP" | "SAT" | "FAIL", option2: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfield(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfield(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
+  bitfield(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfield(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfield(key: RedisKey, overflow: "OVERFLOW", option: "WRAP" | "SAT" | "FAIL", option2: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfield(key: RedisKey, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfield(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[], Context>]): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
   /** `BITFIELD` with Buffers in the reply. */
-  bitfieldBuffer(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfieldBuffer(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfieldBuffer(key: RedisKey, overflow: "OVERFLOW", option: "WRAP" | "SAT" | "FAIL", option2: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfieldBuffer(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
-  bitfieldBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
+  bitfieldBuffer(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfieldBuffer(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfieldBuffer(key: RedisKey, overflow: "OVERFLOW", option: "WRAP" | "SAT" | "FAIL", option2: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfieldBuffer(key: RedisKey, callback?: Callback<(number | null)[], Context>): Result<(number | null)[], Context>;
+  bitfieldBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[], Context>]): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
 
   /**
@@ -659,12 +779,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each subcommand specified
    * - Since: 6.0.0
    */
-  bitfield_ro(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
-  bitfield_ro(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  bitfield_ro(key: RedisKey, callback?: Callback<number[], Context>): Result<number[], Context>;
+  bitfield_ro(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   bitfield_ro(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** `BITFIELD_RO` with Buffers in the reply. */
-  bitfield_roBuffer(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
-  bitfield_roBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  bitfield_roBuffer(key: RedisKey, callback?: Callback<number[], Context>): Result<number[], Context>;
+  bitfield_roBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   bitfield_roBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
   /**
@@ -674,10 +794,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N)
    * - Since: 2.6.0
    */
-  bitop(...args: [operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  bitop(...args: [operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   bitop(operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `BITOP` with Buffers in the reply. */
-  bitopBuffer(...args: [operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  bitopBuffer(...args: [operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   bitopBuffer(operation: "AND" | "OR" | "XOR" | "NOT" | "DIFF" | "DIFF1" | "ANDOR" | "ONE", destkey: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -687,15 +807,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N)
    * - Since: 2.8.7
    */
-  bitpos(key: RedisKey, bit: number | string, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number>): Result<number, Context>;
-  bitpos(key: RedisKey, bit: number | string, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
-  bitpos(key: RedisKey, bit: number | string, start: number | string, callback?: Callback<number>): Result<number, Context>;
-  bitpos(key: RedisKey, bit: number | string, callback?: Callback<number>): Result<number, Context>;
+  bitpos(key: RedisKey, bit: number | string, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number, Context>): Result<number, Context>;
+  bitpos(key: RedisKey, bit: number | string, start: number | string, end: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  bitpos(key: RedisKey, bit: number | string, start: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  bitpos(key: RedisKey, bit: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `BITPOS` with Buffers in the reply. */
-  bitposBuffer(key: RedisKey, bit: number | string, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number>): Result<number, Context>;
-  bitposBuffer(key: RedisKey, bit: number | string, start: number | string, end: number | string, callback?: Callback<number>): Result<number, Context>;
-  bitposBuffer(key: RedisKey, bit: number | string, start: number | string, callback?: Callback<number>): Result<number, Context>;
-  bitposBuffer(key: RedisKey, bit: number | string, callback?: Callback<number>): Result<number, Context>;
+  bitposBuffer(key: RedisKey, bit: number | string, start: number | string, end: number | string, unit: "BYTE" | "BIT", callback?: Callback<number, Context>): Result<number, Context>;
+  bitposBuffer(key: RedisKey, bit: number | string, start: number | string, end: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  bitposBuffer(key: RedisKey, bit: number | string, start: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  bitposBuffer(key: RedisKey, bit: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was moved.
@@ -704,22 +824,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  blmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
+  blmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `BLMOVE` with Buffers in the reply. */
-  blmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  blmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Moves several elements from one list to another. Blocks until there are any.
    *
    * - Group: list
    */
-  blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
+  blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
+  blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
+  blmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
   /** `BLMOVEM` with Buffers in the reply. */
-  blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
-  blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
-  blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
+  blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
+  blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
+  blmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", timeout: number | string, callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
 
   /**
    * Pops the first element from one of multiple lists. Blocks until an element is available otherwise. Deletes the list if the last element was popped.
@@ -728,14 +848,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M) where N is the number of provided keys and M is the number of elements returned.
    * - Since: 7.0.0
    */
-  blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: string, members: string[]] | null>]): Result<[key: string, members: string[]] | null, Context>;
+  blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: string, members: string[]] | null, Context>]): Result<[key: string, members: string[]] | null, Context>;
   blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: string, members: string[]] | null, Context>;
-  blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: string, members: string[]] | null>]): Result<[key: string, members: string[]] | null, Context>;
+  blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: string, members: string[]] | null, Context>]): Result<[key: string, members: string[]] | null, Context>;
   blmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT"]): Result<[key: string, members: string[]] | null, Context>;
   /** `BLMPOP` with Buffers in the reply. */
-  blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
+  blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: Buffer, members: Buffer[]] | null, Context>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
-  blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
+  blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: Buffer, members: Buffer[]] | null, Context>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   blmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT"]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
 
   /**
@@ -745,10 +865,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of provided keys.
    * - Since: 2.0.0
    */
-  blpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: string, element: string] | null>]): Result<[key: string, element: string] | null, Context>;
+  blpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: string, element: string] | null, Context>]): Result<[key: string, element: string] | null, Context>;
   blpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: string, element: string] | null, Context>;
   /** `BLPOP` with Buffers in the reply. */
-  blpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: Buffer, element: Buffer] | null>]): Result<[key: Buffer, element: Buffer] | null, Context>;
+  blpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: Buffer, element: Buffer] | null, Context>]): Result<[key: Buffer, element: Buffer] | null, Context>;
   blpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: Buffer, element: Buffer] | null, Context>;
 
   /**
@@ -758,10 +878,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of provided keys.
    * - Since: 2.0.0
    */
-  brpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: string, element: string] | null>]): Result<[key: string, element: string] | null, Context>;
+  brpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: string, element: string] | null, Context>]): Result<[key: string, element: string] | null, Context>;
   brpop(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: string, element: string] | null, Context>;
   /** `BRPOP` with Buffers in the reply. */
-  brpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: Buffer, element: Buffer] | null>]): Result<[key: Buffer, element: Buffer] | null, Context>;
+  brpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<[key: Buffer, element: Buffer] | null, Context>]): Result<[key: Buffer, element: Buffer] | null, Context>;
   brpopBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<[key: Buffer, element: Buffer] | null, Context>;
 
   /**
@@ -771,9 +891,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.0
    */
-  brpoplpush(source: RedisKey, destination: RedisKey, timeout: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
+  brpoplpush(source: RedisKey, destination: RedisKey, timeout: number | string, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `BRPOPLPUSH` with Buffers in the reply. */
-  brpoplpushBuffer(source: RedisKey, destination: RedisKey, timeout: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  brpoplpushBuffer(source: RedisKey, destination: RedisKey, timeout: number | string, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Removes and returns a member by score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.
@@ -782,14 +902,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.
    * - Since: 7.0.0
    */
-  bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
+  bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
-  bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
+  bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpop(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX"]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   /** `BZMPOP` with Buffers in the reply. */
-  bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
+  bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
-  bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
+  bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   bzmpopBuffer(...args: [timeout: number | string, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX"]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
 
   /**
@@ -799,10 +919,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)) with N being the number of elements in the sorted set.
    * - Since: 5.0.0
    */
-  bzpopmax(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
+  bzpopmax(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
   bzpopmax(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
   /** `BZPOPMAX` with Buffers in the reply. */
-  bzpopmaxBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
+  bzpopmaxBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
   bzpopmaxBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
 
   /**
@@ -812,10 +932,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)) with N being the number of elements in the sorted set.
    * - Since: 5.0.0
    */
-  bzpopmin(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
+  bzpopmin(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
   bzpopmin(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: string, member: string, score: string] | null, [key: string, member: string, score: number] | null, Context["mapping"]>, Context>;
   /** `BZPOPMIN` with Buffers in the reply. */
-  bzpopminBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
+  bzpopminBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string, callback: Callback<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
   bzpopminBuffer(...args: [...keys: OneOrMany<RedisKey>[], timeout: number | string]): Result<ReplyShape<[key: Buffer, member: Buffer, score: Buffer] | null, [key: Buffer, member: Buffer, score: number] | null, Context["mapping"]>, Context>;
 
   /**
@@ -825,9 +945,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.0.0
    */
-  client(subcommand: "CACHING", mode: "YES" | "NO", callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "CACHING", mode: "YES" | "NO", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT CACHING` with Buffers in the reply. */
-  clientBuffer(subcommand: "CACHING", mode: "YES" | "NO", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "CACHING", mode: "YES" | "NO", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * A client claims its capability.
    *
@@ -835,10 +955,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 8.0.0
    */
-  client(...args: [subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  client(...args: [subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   client(subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[]): Result<"OK", Context>;
   /** `CLIENT CAPA` with Buffers in the reply. */
-  clientBuffer(...args: [subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(...args: [subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "CAPA", ...capabilities: OneOrMany<string | Buffer>[]): Result<Buffer, Context>;
   /**
    * Returns the name of the connection.
@@ -847,9 +967,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.9
    */
-  client(subcommand: "GETNAME", callback?: Callback<string | null>): Result<string | null, Context>;
+  client(subcommand: "GETNAME", callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `CLIENT GETNAME` with Buffers in the reply. */
-  clientBuffer(subcommand: "GETNAME", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  clientBuffer(subcommand: "GETNAME", callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
   /**
    * Returns the client ID to which the connection's tracking notifications are redirected.
    *
@@ -857,9 +977,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.0.0
    */
-  client(subcommand: "GETREDIR", callback?: Callback<number>): Result<number, Context>;
+  client(subcommand: "GETREDIR", callback?: Callback<number, Context>): Result<number, Context>;
   /** `CLIENT GETREDIR` with Buffers in the reply. */
-  clientBuffer(subcommand: "GETREDIR", callback?: Callback<number>): Result<number, Context>;
+  clientBuffer(subcommand: "GETREDIR", callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -867,9 +987,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  client(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  client(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `CLIENT HELP` with Buffers in the reply. */
-  clientBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  clientBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the unique client ID of the connection.
    *
@@ -877,9 +997,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  client(subcommand: "ID", callback?: Callback<number>): Result<number, Context>;
+  client(subcommand: "ID", callback?: Callback<number, Context>): Result<number, Context>;
   /** `CLIENT ID` with Buffers in the reply. */
-  clientBuffer(subcommand: "ID", callback?: Callback<number>): Result<number, Context>;
+  clientBuffer(subcommand: "ID", callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Marks this client as an import source when the server is in import mode.
    *
@@ -887,9 +1007,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 8.1.0
    */
-  client(subcommand: "IMPORT-SOURCE", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "IMPORT-SOURCE", enabled: "ON" | "OFF", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT IMPORT-SOURCE` with Buffers in the reply. */
-  clientBuffer(subcommand: "IMPORT-SOURCE", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "IMPORT-SOURCE", enabled: "ON" | "OFF", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns information about the connection.
    *
@@ -897,9 +1017,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  client(subcommand: "INFO", callback?: Callback<string>): Result<string, Context>;
+  client(subcommand: "INFO", callback?: Callback<string, Context>): Result<string, Context>;
   /** `CLIENT INFO` with Buffers in the reply. */
-  clientBuffer(subcommand: "INFO", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "INFO", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Terminates open connections.
    *
@@ -907,14 +1027,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of client connections
    * - Since: 2.4.0
    */
-  client(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  client(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  client(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  client(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  client(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  client(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   client(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLIENT KILL` with Buffers in the reply. */
-  clientBuffer(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  clientBuffer(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  clientBuffer(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clientBuffer(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  clientBuffer(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  clientBuffer(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   clientBuffer(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Lists open connections.
@@ -923,22 +1043,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of client connections
    * - Since: 2.4.0
    */
-  client(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", callback?: Callback<string>): Result<string, Context>;
-  client(subcommand: "LIST", callback?: Callback<string>): Result<string, Context>;
-  client(...args: [subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<string>]): Result<string, Context>;
+  client(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", callback?: Callback<string, Context>): Result<string, Context>;
+  client(subcommand: "LIST", callback?: Callback<string, Context>): Result<string, Context>;
+  client(...args: [subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<string, Context>]): Result<string, Context>;
   client(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<string, Context>;
-  client(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<string>]): Result<string, Context>;
+  client(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<string, Context>]): Result<string, Context>;
   client(subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<string, Context>;
-  client(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
+  client(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string, Context>]): Result<string, Context>;
   client(subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string, Context>;
   /** `CLIENT LIST` with Buffers in the reply. */
-  clientBuffer(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clientBuffer(subcommand: "LIST", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clientBuffer(...args: [subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "LIST", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clientBuffer(...args: [subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<Buffer, Context>;
-  clientBuffer(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<Buffer, Context>;
-  clientBuffer(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Sets the client eviction mode of the connection.
@@ -947,9 +1067,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  client(subcommand: "NO-EVICT", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "NO-EVICT", enabled: "ON" | "OFF", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT NO-EVICT` with Buffers in the reply. */
-  clientBuffer(subcommand: "NO-EVICT", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "NO-EVICT", enabled: "ON" | "OFF", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Controls whether commands sent by the client affect the LRU/LFU of accessed keys.
    *
@@ -957,9 +1077,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.2.0
    */
-  client(subcommand: "NO-TOUCH", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "NO-TOUCH", enabled: "ON" | "OFF", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT NO-TOUCH` with Buffers in the reply. */
-  clientBuffer(subcommand: "NO-TOUCH", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "NO-TOUCH", enabled: "ON" | "OFF", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Suspends commands processing.
    *
@@ -967,11 +1087,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  client(subcommand: "PAUSE", timeout: number | string, mode: "WRITE" | "ALL", callback?: Callback<"OK">): Result<"OK", Context>;
-  client(subcommand: "PAUSE", timeout: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "PAUSE", timeout: number | string, mode: "WRITE" | "ALL", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  client(subcommand: "PAUSE", timeout: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT PAUSE` with Buffers in the reply. */
-  clientBuffer(subcommand: "PAUSE", timeout: number | string, mode: "WRITE" | "ALL", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clientBuffer(subcommand: "PAUSE", timeout: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "PAUSE", timeout: number | string, mode: "WRITE" | "ALL", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "PAUSE", timeout: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Instructs the server whether to reply to commands.
    *
@@ -979,9 +1099,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.2.0
    */
-  client(subcommand: "REPLY", action: "ON" | "OFF" | "SKIP", callback?: Callback<unknown>): Result<unknown, Context>;
+  client(subcommand: "REPLY", action: "ON" | "OFF" | "SKIP", callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /** `CLIENT REPLY` with Buffers in the reply. */
-  clientBuffer(subcommand: "REPLY", action: "ON" | "OFF" | "SKIP", callback?: Callback<unknown>): Result<unknown, Context>;
+  clientBuffer(subcommand: "REPLY", action: "ON" | "OFF" | "SKIP", callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /**
    * Sets information specific to the client or connection.
    *
@@ -989,9 +1109,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.2.0
    */
-  client(subcommand: "SETINFO", attr: "LIB-NAME" | "LIB-VER", value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "SETINFO", attr: "LIB-NAME" | "LIB-VER", value: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT SETINFO` with Buffers in the reply. */
-  clientBuffer(subcommand: "SETINFO", attr: "LIB-NAME" | "LIB-VER", value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "SETINFO", attr: "LIB-NAME" | "LIB-VER", value: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Sets the connection name.
    *
@@ -999,9 +1119,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.9
    */
-  client(subcommand: "SETNAME", connectionName: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "SETNAME", connectionName: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT SETNAME` with Buffers in the reply. */
-  clientBuffer(subcommand: "SETNAME", connectionName: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "SETNAME", connectionName: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Controls server-assisted client-side caching for the connection.
    *
@@ -1009,14 +1129,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1). Some options may introduce additional complexity.
    * - Since: 6.0.0
    */
-  client(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  client(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   client(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  client(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  client(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   client(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLIENT TRACKING` with Buffers in the reply. */
-  clientBuffer(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
-  clientBuffer(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Returns information about server-assisted client-side caching for the connection.
@@ -1025,9 +1145,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  client(subcommand: "TRACKINGINFO", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  client(subcommand: "TRACKINGINFO", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `CLIENT TRACKINGINFO` with Buffers in the reply. */
-  clientBuffer(subcommand: "TRACKINGINFO", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  clientBuffer(subcommand: "TRACKINGINFO", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Unblocks a client blocked by a blocking command from a different connection.
    *
@@ -1035,11 +1155,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log N) where N is the number of client connections
    * - Since: 5.0.0
    */
-  client(subcommand: "UNBLOCK", clientId: number | string, unblockType: "TIMEOUT" | "ERROR", callback?: Callback<number>): Result<number, Context>;
-  client(subcommand: "UNBLOCK", clientId: number | string, callback?: Callback<number>): Result<number, Context>;
+  client(subcommand: "UNBLOCK", clientId: number | string, unblockType: "TIMEOUT" | "ERROR", callback?: Callback<number, Context>): Result<number, Context>;
+  client(subcommand: "UNBLOCK", clientId: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `CLIENT UNBLOCK` with Buffers in the reply. */
-  clientBuffer(subcommand: "UNBLOCK", clientId: number | string, unblockType: "TIMEOUT" | "ERROR", callback?: Callback<number>): Result<number, Context>;
-  clientBuffer(subcommand: "UNBLOCK", clientId: number | string, callback?: Callback<number>): Result<number, Context>;
+  clientBuffer(subcommand: "UNBLOCK", clientId: number | string, unblockType: "TIMEOUT" | "ERROR", callback?: Callback<number, Context>): Result<number, Context>;
+  clientBuffer(subcommand: "UNBLOCK", clientId: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Resumes processing commands from paused clients.
    *
@@ -1047,9 +1167,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) Where N is the number of paused clients
    * - Since: 6.2.0
    */
-  client(subcommand: "UNPAUSE", callback?: Callback<"OK">): Result<"OK", Context>;
+  client(subcommand: "UNPAUSE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLIENT UNPAUSE` with Buffers in the reply. */
-  clientBuffer(subcommand: "UNPAUSE", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clientBuffer(subcommand: "UNPAUSE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Assigns new hash slots to a node.
@@ -1058,10 +1178,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of hash slot arguments
    * - Since: 3.0.0
    */
-  cluster(...args: [subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(...args: [subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   cluster(subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER ADDSLOTS` with Buffers in the reply. */
-  clusterBuffer(...args: [subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(...args: [subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "ADDSLOTS", ...slots: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Assigns new hash slot ranges to a node.
@@ -1070,10 +1190,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of the slots between the start slot and end slot arguments.
    * - Since: 7.0.0
    */
-  cluster(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   cluster(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER ADDSLOTSRANGE` with Buffers in the reply. */
-  clusterBuffer(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Advances the cluster config epoch.
@@ -1082,9 +1202,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "BUMPEPOCH", callback?: Callback<string>): Result<string, Context>;
+  cluster(subcommand: "BUMPEPOCH", callback?: Callback<string, Context>): Result<string, Context>;
   /** `CLUSTER BUMPEPOCH` with Buffers in the reply. */
-  clusterBuffer(subcommand: "BUMPEPOCH", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "BUMPEPOCH", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Cancel all current ongoing slot migration operations.
    *
@@ -1092,9 +1212,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N), where N is the number of slot migration operations being cancelled.
    * - Since: 9.0.0
    */
-  cluster(subcommand: "CANCELSLOTMIGRATIONS", callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "CANCELSLOTMIGRATIONS", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER CANCELSLOTMIGRATIONS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "CANCELSLOTMIGRATIONS", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "CANCELSLOTMIGRATIONS", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns the number of active failure reports for a node. No new reports are created once the node is marked as failed.
    *
@@ -1102,9 +1222,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of failure reports
    * - Since: 3.0.0
    */
-  cluster(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  cluster(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `CLUSTER COUNT-FAILURE-REPORTS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  clusterBuffer(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Returns the number of keys in a hash slot.
    *
@@ -1112,9 +1232,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "COUNTKEYSINSLOT", slot: number | string, callback?: Callback<number>): Result<number, Context>;
+  cluster(subcommand: "COUNTKEYSINSLOT", slot: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `CLUSTER COUNTKEYSINSLOT` with Buffers in the reply. */
-  clusterBuffer(subcommand: "COUNTKEYSINSLOT", slot: number | string, callback?: Callback<number>): Result<number, Context>;
+  clusterBuffer(subcommand: "COUNTKEYSINSLOT", slot: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Sets hash slots as unbound for a node.
    *
@@ -1122,10 +1242,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of hash slot arguments
    * - Since: 3.0.0
    */
-  cluster(...args: [subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(...args: [subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   cluster(subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER DELSLOTS` with Buffers in the reply. */
-  clusterBuffer(...args: [subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(...args: [subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "DELSLOTS", ...slots: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Sets hash slot ranges as unbound for a node.
@@ -1134,10 +1254,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of the slots between the start slot and end slot arguments.
    * - Since: 7.0.0
    */
-  cluster(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   cluster(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER DELSLOTSRANGE` with Buffers in the reply. */
-  clusterBuffer(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Forces a replica to perform a manual failover of its primary.
@@ -1146,11 +1266,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "FAILOVER", options: "FORCE" | "TAKEOVER", callback?: Callback<"OK">): Result<"OK", Context>;
-  cluster(subcommand: "FAILOVER", callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "FAILOVER", options: "FORCE" | "TAKEOVER", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  cluster(subcommand: "FAILOVER", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER FAILOVER` with Buffers in the reply. */
-  clusterBuffer(subcommand: "FAILOVER", options: "FORCE" | "TAKEOVER", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "FAILOVER", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "FAILOVER", options: "FORCE" | "TAKEOVER", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "FAILOVER", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Removes all keys from the target slot.
    *
@@ -1158,11 +1278,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys in the target slot
    * - Since: 9.0.0
    */
-  cluster(subcommand: "FLUSHSLOT", slot: number | string, flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
-  cluster(subcommand: "FLUSHSLOT", slot: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "FLUSHSLOT", slot: number | string, flushType: "ASYNC" | "SYNC", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  cluster(subcommand: "FLUSHSLOT", slot: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER FLUSHSLOT` with Buffers in the reply. */
-  clusterBuffer(subcommand: "FLUSHSLOT", slot: number | string, flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "FLUSHSLOT", slot: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "FLUSHSLOT", slot: number | string, flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "FLUSHSLOT", slot: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Deletes all slots information from a node.
    *
@@ -1170,9 +1290,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "FLUSHSLOTS", callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "FLUSHSLOTS", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER FLUSHSLOTS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "FLUSHSLOTS", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "FLUSHSLOTS", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Removes a node from the nodes table.
    *
@@ -1180,9 +1300,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER FORGET` with Buffers in the reply. */
-  clusterBuffer(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns the key names in a hash slot.
    *
@@ -1190,9 +1310,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of requested keys
    * - Since: 3.0.0
    */
-  cluster(subcommand: "GETKEYSINSLOT", slot: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
+  cluster(subcommand: "GETKEYSINSLOT", slot: number | string, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `CLUSTER GETKEYSINSLOT` with Buffers in the reply. */
-  clusterBuffer(subcommand: "GETKEYSINSLOT", slot: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  clusterBuffer(subcommand: "GETKEYSINSLOT", slot: number | string, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Gets the status of ongoing and recently finished slot import and export operations.
    *
@@ -1200,9 +1320,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N), where N is the number of active slot import and export jobs.
    * - Since: 9.0.0
    */
-  cluster(subcommand: "GETSLOTMIGRATIONS", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  cluster(subcommand: "GETSLOTMIGRATIONS", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `CLUSTER GETSLOTMIGRATIONS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "GETSLOTMIGRATIONS", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  clusterBuffer(subcommand: "GETSLOTMIGRATIONS", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -1210,9 +1330,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  cluster(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  cluster(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `CLUSTER HELP` with Buffers in the reply. */
-  clusterBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  clusterBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns information about the state of a node.
    *
@@ -1220,9 +1340,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "INFO", callback?: Callback<string>): Result<string, Context>;
+  cluster(subcommand: "INFO", callback?: Callback<string, Context>): Result<string, Context>;
   /** `CLUSTER INFO` with Buffers in the reply. */
-  clusterBuffer(subcommand: "INFO", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "INFO", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns the hash slot for a key.
    *
@@ -1230,9 +1350,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of bytes in the key
    * - Since: 3.0.0
    */
-  cluster(subcommand: "KEYSLOT", key: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  cluster(subcommand: "KEYSLOT", key: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `CLUSTER KEYSLOT` with Buffers in the reply. */
-  clusterBuffer(subcommand: "KEYSLOT", key: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  clusterBuffer(subcommand: "KEYSLOT", key: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Returns a list of all TCP links to and from peer nodes.
    *
@@ -1240,9 +1360,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of Cluster nodes
    * - Since: 7.0.0
    */
-  cluster(subcommand: "LINKS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  cluster(subcommand: "LINKS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /** `CLUSTER LINKS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "LINKS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  clusterBuffer(subcommand: "LINKS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Forces a node to handshake with another node.
    *
@@ -1250,11 +1370,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "MEET", ip: RedisValue, port: number | string, clusterBusPort: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  cluster(subcommand: "MEET", ip: RedisValue, port: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "MEET", ip: RedisValue, port: number | string, clusterBusPort: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  cluster(subcommand: "MEET", ip: RedisValue, port: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER MEET` with Buffers in the reply. */
-  clusterBuffer(subcommand: "MEET", ip: RedisValue, port: number | string, clusterBusPort: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "MEET", ip: RedisValue, port: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "MEET", ip: RedisValue, port: number | string, clusterBusPort: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "MEET", ip: RedisValue, port: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Migrate the given slots from this node to the specified nodes.
    *
@@ -1262,16 +1382,16 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of the slots between all start slot and end slot arguments.
    * - Since: 9.0.0
    */
-  cluster(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   cluster(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLUSTER MIGRATESLOTS` with Buffers in the reply. */
-  clusterBuffer(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /** Sends `CLUSTER MIGRATION`. */
-  cluster(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cluster(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   cluster(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLUSTER MIGRATION` with Buffers in the reply. */
-  clusterBuffer(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clusterBuffer(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   clusterBuffer(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Returns the ID of a node.
@@ -1280,9 +1400,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "MYID", callback?: Callback<string>): Result<string, Context>;
+  cluster(subcommand: "MYID", callback?: Callback<string, Context>): Result<string, Context>;
   /** `CLUSTER MYID` with Buffers in the reply. */
-  clusterBuffer(subcommand: "MYID", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "MYID", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns the shard ID of a node.
    *
@@ -1290,9 +1410,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.2.0
    */
-  cluster(subcommand: "MYSHARDID", callback?: Callback<string>): Result<string, Context>;
+  cluster(subcommand: "MYSHARDID", callback?: Callback<string, Context>): Result<string, Context>;
   /** `CLUSTER MYSHARDID` with Buffers in the reply. */
-  clusterBuffer(subcommand: "MYSHARDID", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "MYSHARDID", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns the cluster configuration for a node.
    *
@@ -1300,9 +1420,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of Cluster nodes
    * - Since: 3.0.0
    */
-  cluster(subcommand: "NODES", callback?: Callback<string>): Result<string, Context>;
+  cluster(subcommand: "NODES", callback?: Callback<string, Context>): Result<string, Context>;
   /** `CLUSTER NODES` with Buffers in the reply. */
-  clusterBuffer(subcommand: "NODES", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "NODES", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Lists the replica nodes of a primary node.
    *
@@ -1310,9 +1430,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of replicas.
    * - Since: 5.0.0
    */
-  cluster(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  cluster(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `CLUSTER REPLICAS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  clusterBuffer(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Configures a node as replica of a primary node or detaches a replica from its primary.
    *
@@ -1320,9 +1440,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER REPLICATE` with Buffers in the reply. */
-  clusterBuffer(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Resets a node.
    *
@@ -1330,11 +1450,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of known nodes. The command may execute a FLUSHALL as a side effect.
    * - Since: 3.0.0
    */
-  cluster(subcommand: "RESET", resetType: "HARD" | "SOFT", callback?: Callback<"OK">): Result<"OK", Context>;
-  cluster(subcommand: "RESET", callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "RESET", resetType: "HARD" | "SOFT", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  cluster(subcommand: "RESET", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER RESET` with Buffers in the reply. */
-  clusterBuffer(subcommand: "RESET", resetType: "HARD" | "SOFT", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "RESET", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "RESET", resetType: "HARD" | "SOFT", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "RESET", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Forces a node to save the cluster configuration to disk.
    *
@@ -1342,9 +1462,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "SAVECONFIG", callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "SAVECONFIG", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER SAVECONFIG` with Buffers in the reply. */
-  clusterBuffer(subcommand: "SAVECONFIG", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "SAVECONFIG", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Sets the configuration epoch for a new node.
    *
@@ -1352,9 +1472,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "SET-CONFIG-EPOCH", configEpoch: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "SET-CONFIG-EPOCH", configEpoch: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER SET-CONFIG-EPOCH` with Buffers in the reply. */
-  clusterBuffer(subcommand: "SET-CONFIG-EPOCH", configEpoch: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "SET-CONFIG-EPOCH", configEpoch: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Binds a hash slot to a node.
    *
@@ -1362,11 +1482,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommandToken: "SETSLOT", slot: number | string, subcommand: "IMPORTING" | "MIGRATING" | "NODE", value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  cluster(subcommand: "SETSLOT", slot: number | string, stable: "STABLE", callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommandToken: "SETSLOT", slot: number | string, subcommand: "IMPORTING" | "MIGRATING" | "NODE", value: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  cluster(subcommand: "SETSLOT", slot: number | string, stable: "STABLE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CLUSTER SETSLOT` with Buffers in the reply. */
-  clusterBuffer(subcommandToken: "SETSLOT", slot: number | string, subcommand: "IMPORTING" | "MIGRATING" | "NODE", value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "SETSLOT", slot: number | string, stable: "STABLE", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommandToken: "SETSLOT", slot: number | string, subcommand: "IMPORTING" | "MIGRATING" | "NODE", value: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "SETSLOT", slot: number | string, stable: "STABLE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns the mapping of cluster slots to shards.
    *
@@ -1374,9 +1494,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of cluster nodes
    * - Since: 7.0.0
    */
-  cluster(subcommand: "SHARDS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  cluster(subcommand: "SHARDS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /** `CLUSTER SHARDS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "SHARDS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  clusterBuffer(subcommand: "SHARDS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Lists the replica nodes of a primary node.
    *
@@ -1385,9 +1505,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    * @remarks Superseded since 5.0.0: use `CLUSTER REPLICAS`.
    */
-  cluster(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  cluster(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `CLUSTER SLAVES` with Buffers in the reply. */
-  clusterBuffer(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  clusterBuffer(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Return an array of slot usage statistics for slots assigned to the current node.
    *
@@ -1395,17 +1515,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of slots based on arguments. O(N*log(N)) with ORDERBY subcommand.
    * - Since: 8.0.0
    */
-  cluster(subcommand: "SLOT-STATS", slotsrange: "SLOTSRANGE", startSlot: number | string, endSlot: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, order: "ASC" | "DESC", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, order: "ASC" | "DESC", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  cluster(subcommand: "SLOT-STATS", slotsrange: "SLOTSRANGE", startSlot: number | string, endSlot: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, order: "ASC" | "DESC", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, order: "ASC" | "DESC", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  cluster(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `CLUSTER SLOT-STATS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "SLOT-STATS", slotsrange: "SLOTSRANGE", startSlot: number | string, endSlot: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, order: "ASC" | "DESC", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, order: "ASC" | "DESC", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  clusterBuffer(subcommand: "SLOT-STATS", slotsrange: "SLOTSRANGE", startSlot: number | string, endSlot: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, order: "ASC" | "DESC", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, limitToken: "LIMIT", limit: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, order: "ASC" | "DESC", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  clusterBuffer(subcommand: "SLOT-STATS", orderby: "ORDERBY", metric: RedisValue, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /**
    * Returns the mapping of cluster slots to nodes.
    *
@@ -1413,9 +1533,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of Cluster nodes
    * - Since: 3.0.0
    */
-  cluster(subcommand: "SLOTS", callback?: Callback<[startSlotRange: number, endSlotRange: number, ...nodes: [host: string, port: number, nodeId: string, info: unknown[]][]][]>): Result<[startSlotRange: number, endSlotRange: number, ...nodes: [host: string, port: number, nodeId: string, info: unknown[]][]][], Context>;
+  cluster(subcommand: "SLOTS", callback?: Callback<[startSlotRange: number, endSlotRange: number, ...nodes: [host: string, port: number, nodeId: string, info: unknown[]][]][], Context>): Result<[startSlotRange: number, endSlotRange: number, ...nodes: [host: string, port: number, nodeId: string, info: unknown[]][]][], Context>;
   /** `CLUSTER SLOTS` with Buffers in the reply. */
-  clusterBuffer(subcommand: "SLOTS", callback?: Callback<[startSlotRange: number, endSlotRange: number, ...nodes: [host: Buffer, port: number, nodeId: Buffer, info: unknown[]][]][]>): Result<[startSlotRange: number, endSlotRange: number, ...nodes: [host: Buffer, port: number, nodeId: Buffer, info: unknown[]][]][], Context>;
+  clusterBuffer(subcommand: "SLOTS", callback?: Callback<[startSlotRange: number, endSlotRange: number, ...nodes: [host: Buffer, port: number, nodeId: Buffer, info: unknown[]][]][], Context>): Result<[startSlotRange: number, endSlotRange: number, ...nodes: [host: Buffer, port: number, nodeId: Buffer, info: unknown[]][]][], Context>;
   /**
    * A container for internal slot migration commands.
    *
@@ -1423,10 +1543,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on subcommand.
    * - Since: 9.0.0
    */
-  cluster(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cluster(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   cluster(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLUSTER SYNCSLOTS` with Buffers in the reply. */
-  clusterBuffer(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clusterBuffer(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   clusterBuffer(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1436,9 +1556,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements returned.
    * - Since: 9.1.0
    */
-  clusterscan(cursor: RedisValue, ...args: [...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
+  clusterscan(cursor: RedisValue, ...args: [...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: string, elements: string[]], Context> | undefined]): Result<[cursor: string, elements: string[]], Context>;
   /** `CLUSTERSCAN` with Buffers in the reply. */
-  clusterscanBuffer(cursor: RedisValue, ...args: [...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  clusterscanBuffer(cursor: RedisValue, ...args: [...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
 
   /**
    * Returns a count of commands.
@@ -1447,9 +1567,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.13
    */
-  command(subcommand: "COUNT", callback?: Callback<number>): Result<number, Context>;
+  command(subcommand: "COUNT", callback?: Callback<number, Context>): Result<number, Context>;
   /** `COMMAND COUNT` with Buffers in the reply. */
-  commandBuffer(subcommand: "COUNT", callback?: Callback<number>): Result<number, Context>;
+  commandBuffer(subcommand: "COUNT", callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Returns documentary information about one, multiple or all commands.
    *
@@ -1457,12 +1577,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of commands to look up
    * - Since: 7.0.0
    */
-  command(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  command(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  command(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  command(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   command(subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `COMMAND DOCS` with Buffers in the reply. */
-  commandBuffer(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  commandBuffer(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  commandBuffer(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  commandBuffer(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   commandBuffer(subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Extracts the key names from an arbitrary command.
@@ -1471,12 +1591,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of arguments to the command
    * - Since: 2.8.13
    */
-  command(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
-  command(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  command(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string[], Context>]): Result<string[], Context>;
+  command(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
   command(subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string[], Context>;
   /** `COMMAND GETKEYS` with Buffers in the reply. */
-  commandBuffer(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  commandBuffer(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  commandBuffer(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
+  commandBuffer(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   commandBuffer(subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
   /**
    * Extracts the key names and access flags for an arbitrary command.
@@ -1485,12 +1605,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of arguments to the command
    * - Since: 7.0.0
    */
-  command(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: string, flags: string[]][]>]): Result<[key: string, flags: string[]][], Context>;
-  command(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: string, flags: string[]][]>): Result<[key: string, flags: string[]][], Context>;
+  command(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: string, flags: string[]][], Context>]): Result<[key: string, flags: string[]][], Context>;
+  command(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: string, flags: string[]][], Context>): Result<[key: string, flags: string[]][], Context>;
   command(subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<[key: string, flags: string[]][], Context>;
   /** `COMMAND GETKEYSANDFLAGS` with Buffers in the reply. */
-  commandBuffer(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: Buffer, flags: Buffer[]][]>]): Result<[key: Buffer, flags: Buffer[]][], Context>;
-  commandBuffer(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: Buffer, flags: Buffer[]][]>): Result<[key: Buffer, flags: Buffer[]][], Context>;
+  commandBuffer(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: Buffer, flags: Buffer[]][], Context>]): Result<[key: Buffer, flags: Buffer[]][], Context>;
+  commandBuffer(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: Buffer, flags: Buffer[]][], Context>): Result<[key: Buffer, flags: Buffer[]][], Context>;
   commandBuffer(subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<[key: Buffer, flags: Buffer[]][], Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -1499,9 +1619,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  command(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  command(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `COMMAND HELP` with Buffers in the reply. */
-  commandBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  commandBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns information about one, multiple or all commands.
    *
@@ -1509,12 +1629,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of commands to look up
    * - Since: 2.8.13
    */
-  command(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  command(subcommand: "INFO", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  command(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
+  command(subcommand: "INFO", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   command(subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `COMMAND INFO` with Buffers in the reply. */
-  commandBuffer(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  commandBuffer(subcommand: "INFO", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  commandBuffer(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
+  commandBuffer(subcommand: "INFO", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   commandBuffer(subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /**
    * Returns a list of command names.
@@ -1523,11 +1643,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of commands
    * - Since: 7.0.0
    */
-  command(subcommand: "LIST", filterbyToken: "FILTERBY", filterby: "MODULE" | "ACLCAT" | "PATTERN", value: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
-  command(subcommand: "LIST", callback?: Callback<string[]>): Result<string[], Context>;
+  command(subcommand: "LIST", filterbyToken: "FILTERBY", filterby: "MODULE" | "ACLCAT" | "PATTERN", value: string | Buffer, callback?: Callback<string[], Context>): Result<string[], Context>;
+  command(subcommand: "LIST", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `COMMAND LIST` with Buffers in the reply. */
-  commandBuffer(subcommand: "LIST", filterbyToken: "FILTERBY", filterby: "MODULE" | "ACLCAT" | "PATTERN", value: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  commandBuffer(subcommand: "LIST", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  commandBuffer(subcommand: "LIST", filterbyToken: "FILTERBY", filterby: "MODULE" | "ACLCAT" | "PATTERN", value: string | Buffer, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  commandBuffer(subcommand: "LIST", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns detailed information about all commands.
    *
@@ -1535,14 +1655,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of commands
    * - Since: 2.8.13
    */
-  command(callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  command(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  command(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  command(callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  command(subcommand: RedisValue, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  command(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   command(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `COMMAND` with Buffers in the reply. */
-  commandBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  commandBuffer(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  commandBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  commandBuffer(callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  commandBuffer(subcommand: RedisValue, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  commandBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   commandBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -1552,9 +1672,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of entries returned
    * - Since: 8.1.0
    */
-  commandlog(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  commandlog(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `COMMANDLOG GET` with Buffers in the reply. */
-  commandlogBuffer(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  commandlogBuffer(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /**
    * Shows helpful text about the different subcommands.
    *
@@ -1562,9 +1682,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 8.1.0
    */
-  commandlog(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  commandlog(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `COMMANDLOG HELP` with Buffers in the reply. */
-  commandlogBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  commandlogBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the number of entries in the specified type of command log.
    *
@@ -1572,9 +1692,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 8.1.0
    */
-  commandlog(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number>): Result<number, Context>;
+  commandlog(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number, Context>): Result<number, Context>;
   /** `COMMANDLOG LEN` with Buffers in the reply. */
-  commandlogBuffer(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number>): Result<number, Context>;
+  commandlogBuffer(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Clears all entries from the specified type of command log.
    *
@@ -1582,9 +1702,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of entries in the commandlog
    * - Since: 8.1.0
    */
-  commandlog(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<"OK">): Result<"OK", Context>;
+  commandlog(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `COMMANDLOG RESET` with Buffers in the reply. */
-  commandlogBuffer(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  commandlogBuffer(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns the effective values of configuration parameters.
@@ -1593,10 +1713,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) when N is the number of configuration parameters provided
    * - Since: 2.0.0
    */
-  config(...args: [subcommand: "GET", ...parameters: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string[], Record<string, string>, Context["mapping"]>>]): Result<ReplyShape<string[], Record<string, string>, Context["mapping"]>, Context>;
+  config(...args: [subcommand: "GET", ...parameters: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string[], Record<string, string>, Context["mapping"]>, Context>]): Result<ReplyShape<string[], Record<string, string>, Context["mapping"]>, Context>;
   config(subcommand: "GET", ...parameters: OneOrMany<RedisValue>[]): Result<ReplyShape<string[], Record<string, string>, Context["mapping"]>, Context>;
   /** `CONFIG GET` with Buffers in the reply. */
-  configBuffer(...args: [subcommand: "GET", ...parameters: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>>]): Result<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>, Context>;
+  configBuffer(...args: [subcommand: "GET", ...parameters: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>, Context>]): Result<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>, Context>;
   configBuffer(subcommand: "GET", ...parameters: OneOrMany<RedisValue>[]): Result<ReplyShape<Buffer[], Record<string, Buffer>, Context["mapping"]>, Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -1605,9 +1725,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  config(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  config(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `CONFIG HELP` with Buffers in the reply. */
-  configBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  configBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Resets the server's statistics.
    *
@@ -1615,9 +1735,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.0.0
    */
-  config(subcommand: "RESETSTAT", callback?: Callback<"OK">): Result<"OK", Context>;
+  config(subcommand: "RESETSTAT", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CONFIG RESETSTAT` with Buffers in the reply. */
-  configBuffer(subcommand: "RESETSTAT", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  configBuffer(subcommand: "RESETSTAT", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Persists the effective configuration to file.
    *
@@ -1625,9 +1745,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.0
    */
-  config(subcommand: "REWRITE", callback?: Callback<"OK">): Result<"OK", Context>;
+  config(subcommand: "REWRITE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `CONFIG REWRITE` with Buffers in the reply. */
-  configBuffer(subcommand: "REWRITE", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  configBuffer(subcommand: "REWRITE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Sets configuration parameters in-flight.
    *
@@ -1635,10 +1755,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) when N is the number of configuration parameters provided
    * - Since: 2.0.0
    */
-  config(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  config(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   config(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CONFIG SET` with Buffers in the reply. */
-  configBuffer(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  configBuffer(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   configBuffer(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -1648,15 +1768,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) worst case for collections, where N is the number of nested items. O(1) for string values.
    * - Since: 6.2.0
    */
-  copy(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, replace: "REPLACE", callback?: Callback<number>): Result<number, Context>;
-  copy(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, callback?: Callback<number>): Result<number, Context>;
-  copy(source: RedisKey, destination: RedisKey, replace: "REPLACE", callback?: Callback<number>): Result<number, Context>;
-  copy(source: RedisKey, destination: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  copy(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, replace: "REPLACE", callback?: Callback<number, Context>): Result<number, Context>;
+  copy(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  copy(source: RedisKey, destination: RedisKey, replace: "REPLACE", callback?: Callback<number, Context>): Result<number, Context>;
+  copy(source: RedisKey, destination: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `COPY` with Buffers in the reply. */
-  copyBuffer(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, replace: "REPLACE", callback?: Callback<number>): Result<number, Context>;
-  copyBuffer(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, callback?: Callback<number>): Result<number, Context>;
-  copyBuffer(source: RedisKey, destination: RedisKey, replace: "REPLACE", callback?: Callback<number>): Result<number, Context>;
-  copyBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  copyBuffer(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, replace: "REPLACE", callback?: Callback<number, Context>): Result<number, Context>;
+  copyBuffer(source: RedisKey, destination: RedisKey, db: "DB", destinationDb: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  copyBuffer(source: RedisKey, destination: RedisKey, replace: "REPLACE", callback?: Callback<number, Context>): Result<number, Context>;
+  copyBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the number of keys in the database.
@@ -1665,9 +1785,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  dbsize(callback?: Callback<number>): Result<number, Context>;
+  dbsize(callback?: Callback<number, Context>): Result<number, Context>;
   /** `DBSIZE` with Buffers in the reply. */
-  dbsizeBuffer(callback?: Callback<number>): Result<number, Context>;
+  dbsizeBuffer(callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * A container for debugging commands.
@@ -1676,12 +1796,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on subcommand.
    * - Since: 1.0.0
    */
-  debug(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  debug(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  debug(subcommand: RedisValue, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  debug(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   debug(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `DEBUG` with Buffers in the reply. */
-  debugBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  debugBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  debugBuffer(subcommand: RedisValue, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  debugBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   debugBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1691,9 +1811,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  decr(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  decr(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `DECR` with Buffers in the reply. */
-  decrBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  decrBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.
@@ -1702,9 +1822,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  decrby(key: RedisKey, decrement: number | string, callback?: Callback<number>): Result<number, Context>;
+  decrby(key: RedisKey, decrement: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `DECRBY` with Buffers in the reply. */
-  decrbyBuffer(key: RedisKey, decrement: number | string, callback?: Callback<number>): Result<number, Context>;
+  decrbyBuffer(key: RedisKey, decrement: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Deletes one or more keys.
@@ -1713,10 +1833,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys that will be removed. When a key to remove holds a value other than a string, the individual complexity for this key is O(M) where M is the number of elements in the list, set, sorted set or hash. Removing a single key that holds a string value is O(1).
    * - Since: 1.0.0
    */
-  del(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  del(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   del(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `DEL` with Buffers in the reply. */
-  delBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  delBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   delBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -1725,11 +1845,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: string
    * - Since: 8.4.0
    */
-  delex(key: RedisKey, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  delex(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  delex(key: RedisKey, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
+  delex(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `DELEX` with Buffers in the reply. */
-  delexBuffer(key: RedisKey, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  delexBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  delexBuffer(key: RedisKey, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
+  delexBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Delete key if value matches string.
@@ -1738,9 +1858,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 9.0.0
    */
-  delifeq(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  delifeq(key: RedisKey, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `DELIFEQ` with Buffers in the reply. */
-  delifeqBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  delifeqBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the hash digest of the value of a string key.
@@ -1748,9 +1868,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: string
    * - Since: 8.4.0
    */
-  digest(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  digest(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `DIGEST` with Buffers in the reply. */
-  digestBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  digestBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Discards a transaction.
@@ -1759,9 +1879,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N), when N is the number of queued commands
    * - Since: 2.0.0
    */
-  discard(callback?: Callback<"OK">): Result<"OK", Context>;
+  discard(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `DISCARD` with Buffers in the reply. */
-  discardBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  discardBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns a serialized representation of the value stored at a key.
@@ -1771,9 +1891,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    * @remarks The reply is null if the key does not exist.
    */
-  dump(key: RedisKey, callback?: Callback<string>): Result<string, Context>;
+  dump(key: RedisKey, callback?: Callback<string, Context>): Result<string, Context>;
   /** `DUMP` with Buffers in the reply. */
-  dumpBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  dumpBuffer(key: RedisKey, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns the given string.
@@ -1782,9 +1902,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  echo(message: RedisValue, callback?: Callback<string>): Result<string, Context>;
+  echo(message: RedisValue, callback?: Callback<string, Context>): Result<string, Context>;
   /** `ECHO` with Buffers in the reply. */
-  echoBuffer(message: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  echoBuffer(message: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Executes a server-side Lua script.
@@ -1793,12 +1913,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on the script that is executed.
    * - Since: 2.6.0
    */
-  eval(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  eval(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  eval(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  eval(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   eval(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVAL` with Buffers in the reply. */
-  evalBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  evalBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  evalBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  evalBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   evalBuffer(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1808,12 +1928,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on the script that is executed.
    * - Since: 7.0.0
    */
-  eval_ro(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  eval_ro(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  eval_ro(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  eval_ro(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   eval_ro(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVAL_RO` with Buffers in the reply. */
-  eval_roBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  eval_roBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  eval_roBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  eval_roBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   eval_roBuffer(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1823,12 +1943,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on the script that is executed.
    * - Since: 2.6.0
    */
-  evalsha(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  evalsha(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  evalsha(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  evalsha(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   evalsha(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVALSHA` with Buffers in the reply. */
-  evalshaBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  evalshaBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  evalshaBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  evalshaBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   evalshaBuffer(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1838,12 +1958,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on the script that is executed.
    * - Since: 7.0.0
    */
-  evalsha_ro(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  evalsha_ro(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  evalsha_ro(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  evalsha_ro(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   evalsha_ro(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVALSHA_RO` with Buffers in the reply. */
-  evalsha_roBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  evalsha_roBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  evalsha_roBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  evalsha_roBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   evalsha_roBuffer(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1853,10 +1973,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys to check.
    * - Since: 1.0.0
    */
-  exists(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  exists(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   exists(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `EXISTS` with Buffers in the reply. */
-  existsBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  existsBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   existsBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -1866,11 +1986,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  expire(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  expire(key: RedisKey, seconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  expire(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  expire(key: RedisKey, seconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `EXPIRE` with Buffers in the reply. */
-  expireBuffer(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  expireBuffer(key: RedisKey, seconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  expireBuffer(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  expireBuffer(key: RedisKey, seconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets the expiration time of a key to a Unix timestamp.
@@ -1879,11 +1999,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.2.0
    */
-  expireat(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  expireat(key: RedisKey, unixTimeSeconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  expireat(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  expireat(key: RedisKey, unixTimeSeconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `EXPIREAT` with Buffers in the reply. */
-  expireatBuffer(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  expireatBuffer(key: RedisKey, unixTimeSeconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  expireatBuffer(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  expireatBuffer(key: RedisKey, unixTimeSeconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the expiration time of a key as a Unix timestamp.
@@ -1892,9 +2012,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  expiretime(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  expiretime(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `EXPIRETIME` with Buffers in the reply. */
-  expiretimeBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  expiretimeBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Starts a coordinated failover from a server to one of its replicas.
@@ -1903,9 +2023,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  failover(...args: [...to: [] | [to: "TO", host: string | Buffer, port: number | string, ...force: [] | [force: "FORCE"]], ...abort: [] | [abort: "ABORT"], ...timeout: [] | [timeout: "TIMEOUT", milliseconds: number | string], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
+  failover(...args: [...to: [] | [to: "TO", host: string | Buffer, port: number | string, ...force: [] | [force: "FORCE"]], ...abort: [] | [abort: "ABORT"], ...timeout: [] | [timeout: "TIMEOUT", milliseconds: number | string], callback?: Callback<"OK", Context> | undefined]): Result<"OK", Context>;
   /** `FAILOVER` with Buffers in the reply. */
-  failoverBuffer(...args: [...to: [] | [to: "TO", host: string | Buffer, port: number | string, ...force: [] | [force: "FORCE"]], ...abort: [] | [abort: "ABORT"], ...timeout: [] | [timeout: "TIMEOUT", milliseconds: number | string], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
+  failoverBuffer(...args: [...to: [] | [to: "TO", host: string | Buffer, port: number | string, ...force: [] | [force: "FORCE"]], ...abort: [] | [abort: "ABORT"], ...timeout: [] | [timeout: "TIMEOUT", milliseconds: number | string], callback?: Callback<Buffer, Context> | undefined]): Result<Buffer, Context>;
 
   /**
    * Invokes a function.
@@ -1914,12 +2034,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on the function that is executed.
    * - Since: 7.0.0
    */
-  fcall(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  fcall(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  fcall(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  fcall(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   fcall(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `FCALL` with Buffers in the reply. */
-  fcallBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  fcallBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  fcallBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  fcallBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   fcallBuffer(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1929,12 +2049,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on the function that is executed.
    * - Since: 7.0.0
    */
-  fcall_ro(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  fcall_ro(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  fcall_ro(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  fcall_ro(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   fcall_ro(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `FCALL_RO` with Buffers in the reply. */
-  fcall_roBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  fcall_roBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  fcall_roBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
+  fcall_roBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   fcall_roBuffer(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1944,11 +2064,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of keys in all databases
    * - Since: 1.0.0
    */
-  flushall(flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
-  flushall(callback?: Callback<"OK">): Result<"OK", Context>;
+  flushall(flushType: "ASYNC" | "SYNC", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  flushall(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `FLUSHALL` with Buffers in the reply. */
-  flushallBuffer(flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  flushallBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  flushallBuffer(flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  flushallBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Removes all keys from the current database.
@@ -1957,11 +2077,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys in the selected database
    * - Since: 1.0.0
    */
-  flushdb(flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
-  flushdb(callback?: Callback<"OK">): Result<"OK", Context>;
+  flushdb(flushType: "ASYNC" | "SYNC", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  flushdb(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `FLUSHDB` with Buffers in the reply. */
-  flushdbBuffer(flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  flushdbBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  flushdbBuffer(flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  flushdbBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Deletes a library and its functions.
@@ -1970,9 +2090,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  function(subcommand: "DELETE", libraryName: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  function(subcommand: "DELETE", libraryName: string | Buffer, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `FUNCTION DELETE` with Buffers in the reply. */
-  functionBuffer(subcommand: "DELETE", libraryName: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "DELETE", libraryName: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Dumps all libraries into a serialized binary payload.
    *
@@ -1980,9 +2100,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of functions
    * - Since: 7.0.0
    */
-  function(subcommand: "DUMP", callback?: Callback<string>): Result<string, Context>;
+  function(subcommand: "DUMP", callback?: Callback<string, Context>): Result<string, Context>;
   /** `FUNCTION DUMP` with Buffers in the reply. */
-  functionBuffer(subcommand: "DUMP", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "DUMP", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Deletes all libraries and functions.
    *
@@ -1990,11 +2110,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of functions deleted
    * - Since: 7.0.0
    */
-  function(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
-  function(subcommand: "FLUSH", callback?: Callback<"OK">): Result<"OK", Context>;
+  function(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  function(subcommand: "FLUSH", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `FUNCTION FLUSH` with Buffers in the reply. */
-  functionBuffer(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  functionBuffer(subcommand: "FLUSH", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "FLUSH", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -2002,9 +2122,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  function(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  function(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `FUNCTION HELP` with Buffers in the reply. */
-  functionBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  functionBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Terminates a function during execution.
    *
@@ -2012,9 +2132,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  function(subcommand: "KILL", callback?: Callback<"OK">): Result<"OK", Context>;
+  function(subcommand: "KILL", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `FUNCTION KILL` with Buffers in the reply. */
-  functionBuffer(subcommand: "KILL", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "KILL", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns information about all libraries.
    *
@@ -2022,15 +2142,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of functions
    * - Since: 7.0.0
    */
-  function(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  function(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  function(subcommand: "LIST", withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  function(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  function(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  function(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  function(subcommand: "LIST", withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  function(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /** `FUNCTION LIST` with Buffers in the reply. */
-  functionBuffer(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  functionBuffer(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  functionBuffer(subcommand: "LIST", withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
-  functionBuffer(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  functionBuffer(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  functionBuffer(subcommand: "LIST", libraryname: "LIBRARYNAME", libraryNamePattern: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  functionBuffer(subcommand: "LIST", withcode: "WITHCODE", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  functionBuffer(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Creates a library.
    *
@@ -2038,11 +2158,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) (considering compilation time is redundant)
    * - Since: 7.0.0
    */
-  function(subcommand: "LOAD", replace: "REPLACE", functionCode: RedisValue, callback?: Callback<string>): Result<string, Context>;
-  function(subcommand: "LOAD", functionCode: RedisValue, callback?: Callback<string>): Result<string, Context>;
+  function(subcommand: "LOAD", replace: "REPLACE", functionCode: RedisValue, callback?: Callback<string, Context>): Result<string, Context>;
+  function(subcommand: "LOAD", functionCode: RedisValue, callback?: Callback<string, Context>): Result<string, Context>;
   /** `FUNCTION LOAD` with Buffers in the reply. */
-  functionBuffer(subcommand: "LOAD", replace: "REPLACE", functionCode: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  functionBuffer(subcommand: "LOAD", functionCode: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "LOAD", replace: "REPLACE", functionCode: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "LOAD", functionCode: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Restores all libraries from a payload.
    *
@@ -2050,11 +2170,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of functions on the payload
    * - Since: 7.0.0
    */
-  function(subcommand: "RESTORE", serializedValue: RedisValue, policy: "FLUSH" | "APPEND" | "REPLACE", callback?: Callback<"OK">): Result<"OK", Context>;
-  function(subcommand: "RESTORE", serializedValue: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  function(subcommand: "RESTORE", serializedValue: RedisValue, policy: "FLUSH" | "APPEND" | "REPLACE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  function(subcommand: "RESTORE", serializedValue: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `FUNCTION RESTORE` with Buffers in the reply. */
-  functionBuffer(subcommand: "RESTORE", serializedValue: RedisValue, policy: "FLUSH" | "APPEND" | "REPLACE", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  functionBuffer(subcommand: "RESTORE", serializedValue: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "RESTORE", serializedValue: RedisValue, policy: "FLUSH" | "APPEND" | "REPLACE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  functionBuffer(subcommand: "RESTORE", serializedValue: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns information about a function during execution.
    *
@@ -2062,9 +2182,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  function(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  function(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `FUNCTION STATS` with Buffers in the reply. */
-  functionBuffer(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  functionBuffer(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
 
   /**
    * Adds one or more members to a geospatial index. The key is created if it doesn't exist.
@@ -2073,22 +2193,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)) for each item added, where N is the number of elements in the sorted set.
    * - Since: 3.2.0
    */
-  geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoadd(key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoadd(key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  geoadd(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoadd(key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  geoadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `GEOADD` with Buffers in the reply. */
-  geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  geoaddBuffer(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoaddBuffer(key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  geoaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geoaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2098,11 +2218,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.2.0
    */
-  geodist(key: RedisKey, member1: RedisValue, member2: RedisValue, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<string | null>): Result<string | null, Context>;
-  geodist(key: RedisKey, member1: RedisValue, member2: RedisValue, callback?: Callback<string | null>): Result<string | null, Context>;
+  geodist(key: RedisKey, member1: RedisValue, member2: RedisValue, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<string | null, Context>): Result<string | null, Context>;
+  geodist(key: RedisKey, member1: RedisValue, member2: RedisValue, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `GEODIST` with Buffers in the reply. */
-  geodistBuffer(key: RedisKey, member1: RedisValue, member2: RedisValue, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  geodistBuffer(key: RedisKey, member1: RedisValue, member2: RedisValue, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  geodistBuffer(key: RedisKey, member1: RedisValue, member2: RedisValue, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
+  geodistBuffer(key: RedisKey, member1: RedisValue, member2: RedisValue, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns members from a geospatial index as geohash strings.
@@ -2112,12 +2232,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.2.0
    * @remarks The element of a member that does not exist is null.
    */
-  geohash(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
-  geohash(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
+  geohash(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<string[], Context>]): Result<string[], Context>;
+  geohash(key: RedisKey, callback?: Callback<string[], Context>): Result<string[], Context>;
   geohash(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<string[], Context>;
   /** `GEOHASH` with Buffers in the reply. */
-  geohashBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  geohashBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  geohashBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
+  geohashBuffer(key: RedisKey, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   geohashBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
 
   /**
@@ -2127,12 +2247,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each member requested.
    * - Since: 3.2.0
    */
-  geopos(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>]): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
-  geopos(key: RedisKey, callback?: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
+  geopos(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>]): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
+  geopos(key: RedisKey, callback?: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geopos(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   /** `GEOPOS` with Buffers in the reply. */
-  geoposBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>]): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
-  geoposBuffer(key: RedisKey, callback?: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
+  geoposBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>]): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
+  geoposBuffer(key: RedisKey, callback?: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geoposBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
 
   /**
@@ -2142,14 +2262,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.0
    */
-  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
-  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS` with Buffers in the reply. */
-  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
-  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2159,12 +2279,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.10
    */
-  georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadius_ro(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadius_ro(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS_RO` with Buffers in the reply. */
-  georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadius_roBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadius_roBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2174,14 +2294,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.0
    */
-  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
-  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER` with Buffers in the reply. */
-  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
-  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2191,12 +2311,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.10
    */
-  georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadiusbymember_ro(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadiusbymember_ro(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER_RO` with Buffers in the reply. */
-  georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  georadiusbymember_roBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  georadiusbymember_roBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2206,18 +2326,18 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape
    * - Since: 6.2.0
    */
-  geosearch(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearch(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearch(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearch(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearch(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  geosearch(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearch(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearch(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearch(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearch(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   geosearch(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEOSEARCH` with Buffers in the reply. */
-  geosearchBuffer(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearchBuffer(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearchBuffer(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearchBuffer(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
-  geosearchBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  geosearchBuffer(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearchBuffer(key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearchBuffer(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearchBuffer(key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[], Context> | undefined]): Result<unknown[], Context>;
+  geosearchBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   geosearchBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2227,18 +2347,18 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape
    * - Since: 6.2.0
    */
-  geosearchstore(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstore(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstore(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstore(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstore(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geosearchstore(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstore(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstore(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstore(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstore(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geosearchstore(destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `GEOSEARCHSTORE` with Buffers in the reply. */
-  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: [...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   geosearchstoreBuffer(destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2248,9 +2368,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  get(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  get(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `GET` with Buffers in the reply. */
-  getBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  getBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns a bit value by offset.
@@ -2259,9 +2379,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.0
    */
-  getbit(key: RedisKey, offset: number | string, callback?: Callback<number>): Result<number, Context>;
+  getbit(key: RedisKey, offset: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `GETBIT` with Buffers in the reply. */
-  getbitBuffer(key: RedisKey, offset: number | string, callback?: Callback<number>): Result<number, Context>;
+  getbitBuffer(key: RedisKey, offset: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the string value of a key after deleting the key.
@@ -2270,9 +2390,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  getdel(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  getdel(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `GETDEL` with Buffers in the reply. */
-  getdelBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  getdelBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns the string value of a key after setting its expiration time.
@@ -2281,13 +2401,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  getex(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
-  getex(key: RedisKey, persist: "PERSIST", callback?: Callback<string | null>): Result<string | null, Context>;
-  getex(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  getex(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, callback?: Callback<string | null, Context>): Result<string | null, Context>;
+  getex(key: RedisKey, persist: "PERSIST", callback?: Callback<string | null, Context>): Result<string | null, Context>;
+  getex(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `GETEX` with Buffers in the reply. */
-  getexBuffer(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  getexBuffer(key: RedisKey, persist: "PERSIST", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  getexBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  getexBuffer(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
+  getexBuffer(key: RedisKey, persist: "PERSIST", callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
+  getexBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns a substring of the string stored at a key.
@@ -2296,9 +2416,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.
    * - Since: 2.4.0
    */
-  getrange(key: RedisKey, start: number | string, end: number | string, callback?: Callback<string>): Result<string, Context>;
+  getrange(key: RedisKey, start: number | string, end: number | string, callback?: Callback<string, Context>): Result<string, Context>;
   /** `GETRANGE` with Buffers in the reply. */
-  getrangeBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  getrangeBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns the previous string value of a key after setting it to a new value.
@@ -2307,9 +2427,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  getset(key: RedisKey, value: RedisValue, callback?: Callback<string | null>): Result<string | null, Context>;
+  getset(key: RedisKey, value: RedisValue, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `GETSET` with Buffers in the reply. */
-  getsetBuffer(key: RedisKey, value: RedisValue, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  getsetBuffer(key: RedisKey, value: RedisValue, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.
@@ -2318,10 +2438,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of fields to be removed.
    * - Since: 2.0.0
    */
-  hdel(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  hdel(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   hdel(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `HDEL` with Buffers in the reply. */
-  hdelBuffer(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  hdelBuffer(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   hdelBuffer(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -2331,17 +2451,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.0.0
    */
-  hello(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  hello(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  hello(protover: number | string, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  hello(protover: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  hello(callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  hello(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  hello(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  hello(protover: number | string, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  hello(protover: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  hello(callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `HELLO` with Buffers in the reply. */
-  helloBuffer(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  helloBuffer(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  helloBuffer(protover: number | string, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  helloBuffer(protover: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  helloBuffer(callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  helloBuffer(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  helloBuffer(protover: number | string, auth: "AUTH", username: string | Buffer, password: string | Buffer, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  helloBuffer(protover: number | string, setname: "SETNAME", clientname: RedisValue, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  helloBuffer(protover: number | string, callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  helloBuffer(callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
 
   /**
    * Determines whether a field exists in a hash.
@@ -2350,9 +2470,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.0.0
    */
-  hexists(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  hexists(key: RedisKey, field: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /** `HEXISTS` with Buffers in the reply. */
-  hexistsBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  hexistsBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets expiry time on hash fields.
@@ -2361,14 +2481,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hexpire(...args: [key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpire(...args: [key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpire(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hexpire(...args: [key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpire(...args: [key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpire(key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HEXPIRE` with Buffers in the reply. */
-  hexpireBuffer(...args: [key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpireBuffer(...args: [key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpireBuffer(key: RedisKey, seconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hexpireBuffer(...args: [key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpireBuffer(...args: [key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpireBuffer(key: RedisKey, seconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2378,14 +2498,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hexpireat(...args: [key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpireat(...args: [key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpireat(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hexpireat(...args: [key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpireat(...args: [key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpireat(key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HEXPIREAT` with Buffers in the reply. */
-  hexpireatBuffer(...args: [key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpireatBuffer(...args: [key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpireatBuffer(key: RedisKey, unixTimeSeconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hexpireatBuffer(...args: [key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpireatBuffer(...args: [key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpireatBuffer(key: RedisKey, unixTimeSeconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2395,10 +2515,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hexpiretime(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpiretime(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpiretime(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HEXPIRETIME` with Buffers in the reply. */
-  hexpiretimeBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hexpiretimeBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hexpiretimeBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2408,9 +2528,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.0.0
    */
-  hget(key: RedisKey, field: string | Buffer, callback?: Callback<string | null>): Result<string | null, Context>;
+  hget(key: RedisKey, field: string | Buffer, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `HGET` with Buffers in the reply. */
-  hgetBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  hgetBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns all fields and values in a hash.
@@ -2419,9 +2539,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the size of the hash.
    * - Since: 2.0.0
    */
-  hgetall(key: RedisKey, callback?: Callback<Record<string, string>>): Result<Record<string, string>, Context>;
+  hgetall(key: RedisKey, callback?: Callback<Record<string, string>, Context>): Result<Record<string, string>, Context>;
   /** `HGETALL` with Buffers in the reply. */
-  hgetallBuffer(key: RedisKey, callback?: Callback<Record<string, Buffer>>): Result<Record<string, Buffer>, Context>;
+  hgetallBuffer(key: RedisKey, callback?: Callback<Record<string, Buffer>, Context>): Result<Record<string, Buffer>, Context>;
 
   /**
    * Returns the values of one or more fields and deletes them from a hash.
@@ -2430,10 +2550,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of fields to be retrieved and deleted.
    * - Since: 9.1.0
    */
-  hgetdel(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  hgetdel(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   hgetdel(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
   /** `HGETDEL` with Buffers in the reply. */
-  hgetdelBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  hgetdelBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   hgetdelBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
 
   /**
@@ -2443,18 +2563,18 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hgetex(...args: [key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  hgetex(...args: [key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   hgetex(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
-  hgetex(...args: [key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  hgetex(...args: [key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   hgetex(key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
-  hgetex(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  hgetex(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   hgetex(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
   /** `HGETEX` with Buffers in the reply. */
-  hgetexBuffer(...args: [key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  hgetexBuffer(...args: [key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   hgetexBuffer(key: RedisKey, expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
-  hgetexBuffer(...args: [key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  hgetexBuffer(...args: [key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   hgetexBuffer(key: RedisKey, persist: "PERSIST", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
-  hgetexBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  hgetexBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   hgetexBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
 
   /**
@@ -2462,36 +2582,36 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: hash
    */
-  himport(subcommand: "DISCARD", fieldsetName: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  himport(subcommand: "DISCARD", fieldsetName: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `HIMPORT DISCARD` with Buffers in the reply. */
-  himportBuffer(subcommand: "DISCARD", fieldsetName: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  himportBuffer(subcommand: "DISCARD", fieldsetName: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Forgets every fieldset of this connection.
    *
    * - Group: hash
    */
-  himport(subcommand: "DISCARDALL", callback?: Callback<number>): Result<number, Context>;
+  himport(subcommand: "DISCARDALL", callback?: Callback<number, Context>): Result<number, Context>;
   /** `HIMPORT DISCARDALL` with Buffers in the reply. */
-  himportBuffer(subcommand: "DISCARDALL", callback?: Callback<number>): Result<number, Context>;
+  himportBuffer(subcommand: "DISCARDALL", callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Announces the field names of a fieldset to this connection.
    *
    * - Group: hash
    */
-  himport(...args: [subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  himport(...args: [subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   himport(subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[]): Result<"OK", Context>;
   /** `HIMPORT PREPARE` with Buffers in the reply. */
-  himportBuffer(...args: [subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  himportBuffer(...args: [subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   himportBuffer(subcommand: "PREPARE", fieldsetName: RedisValue, ...fields: OneOrMany<string | Buffer>[]): Result<Buffer, Context>;
   /**
    * Writes a hash whose field names are those of a fieldset.
    *
    * - Group: hash
    */
-  himport(...args: [subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  himport(...args: [subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   himport(subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `HIMPORT SET` with Buffers in the reply. */
-  himportBuffer(...args: [subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  himportBuffer(...args: [subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   himportBuffer(subcommand: "SET", key: RedisKey, fieldsetName: RedisValue, ...values: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -2501,9 +2621,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.0.0
    */
-  hincrby(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<number>): Result<number, Context>;
+  hincrby(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `HINCRBY` with Buffers in the reply. */
-  hincrbyBuffer(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<number>): Result<number, Context>;
+  hincrbyBuffer(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.
@@ -2512,9 +2632,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.0
    */
-  hincrbyfloat(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<string>): Result<string, Context>;
+  hincrbyfloat(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<string, Context>): Result<string, Context>;
   /** `HINCRBYFLOAT` with Buffers in the reply. */
-  hincrbyfloatBuffer(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  hincrbyfloatBuffer(key: RedisKey, field: string | Buffer, increment: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns all fields in a hash.
@@ -2523,9 +2643,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the size of the hash.
    * - Since: 2.0.0
    */
-  hkeys(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
+  hkeys(key: RedisKey, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `HKEYS` with Buffers in the reply. */
-  hkeysBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  hkeysBuffer(key: RedisKey, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Returns the number of fields in a hash.
@@ -2534,9 +2654,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.0.0
    */
-  hlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  hlen(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `HLEN` with Buffers in the reply. */
-  hlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  hlenBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the values of all fields in a hash.
@@ -2545,10 +2665,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of fields being requested.
    * - Since: 2.0.0
    */
-  hmget(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  hmget(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   hmget(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<(string | null)[], Context>;
   /** `HMGET` with Buffers in the reply. */
-  hmgetBuffer(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  hmgetBuffer(...args: [key: RedisKey, ...fields: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   hmgetBuffer(key: RedisKey, ...fields: OneOrMany<string | Buffer>[]): Result<(Buffer | null)[], Context>;
 
   /**
@@ -2558,14 +2678,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of fields being set.
    * - Since: 2.0.0
    */
-  hmset(key: RedisKey, data: object, callback?: Callback<"OK">): Result<"OK", Context>;
-  hmset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
-  hmset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  hmset(key: RedisKey, data: object, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  hmset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  hmset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   hmset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `HMSET` with Buffers in the reply. */
-  hmsetBuffer(key: RedisKey, data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  hmsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  hmsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  hmsetBuffer(key: RedisKey, data: object, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  hmsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  hmsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   hmsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -2573,10 +2693,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: server
    */
-  hotkeys(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  hotkeys(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   hotkeys(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `HOTKEYS` with Buffers in the reply. */
-  hotkeysBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  hotkeysBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   hotkeysBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -2586,10 +2706,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hpersist(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpersist(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpersist(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HPERSIST` with Buffers in the reply. */
-  hpersistBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpersistBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpersistBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2599,14 +2719,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hpexpire(...args: [key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpire(...args: [key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpire(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hpexpire(...args: [key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpire(...args: [key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpire(key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HPEXPIRE` with Buffers in the reply. */
-  hpexpireBuffer(...args: [key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpireBuffer(...args: [key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpireBuffer(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hpexpireBuffer(...args: [key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpireBuffer(...args: [key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpireBuffer(key: RedisKey, milliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2616,14 +2736,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hpexpireat(...args: [key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpireat(...args: [key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpireat(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hpexpireat(...args: [key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpireat(...args: [key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpireat(key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HPEXPIREAT` with Buffers in the reply. */
-  hpexpireatBuffer(...args: [key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpireatBuffer(...args: [key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
-  hpexpireatBuffer(...args: [key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpireatBuffer(...args: [key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2633,10 +2753,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hpexpiretime(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpiretime(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpiretime(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HPEXPIRETIME` with Buffers in the reply. */
-  hpexpiretimeBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpexpiretimeBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpexpiretimeBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2646,10 +2766,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hpttl(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpttl(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpttl(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HPTTL` with Buffers in the reply. */
-  hpttlBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  hpttlBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   hpttlBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2659,13 +2779,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of fields returned
    * - Since: 6.2.0
    */
-  hrandfield(key: RedisKey, count: number | string, withvalues: "WITHVALUES", callback?: Callback<ReplyShape<string[], [field: string, value: string][], Context["mapping"]>>): Result<ReplyShape<string[], [field: string, value: string][], Context["mapping"]>, Context>;
-  hrandfield(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  hrandfield(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  hrandfield(key: RedisKey, count: number | string, withvalues: "WITHVALUES", callback?: Callback<ReplyShape<string[], [field: string, value: string][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [field: string, value: string][], Context["mapping"]>, Context>;
+  hrandfield(key: RedisKey, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  hrandfield(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `HRANDFIELD` with Buffers in the reply. */
-  hrandfieldBuffer(key: RedisKey, count: number | string, withvalues: "WITHVALUES", callback?: Callback<ReplyShape<Buffer[], [field: Buffer, value: Buffer][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [field: Buffer, value: Buffer][], Context["mapping"]>, Context>;
-  hrandfieldBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  hrandfieldBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  hrandfieldBuffer(key: RedisKey, count: number | string, withvalues: "WITHVALUES", callback?: Callback<ReplyShape<Buffer[], [field: Buffer, value: Buffer][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [field: Buffer, value: Buffer][], Context["mapping"]>, Context>;
+  hrandfieldBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  hrandfieldBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Iterates over fields and values of a hash.
@@ -2674,11 +2794,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.
    * - Since: 2.8.0
    */
-  hscan(key: RedisKey, cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
-  hscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
+  hscan(key: RedisKey, cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: string, elements: string[]], Context> | undefined]): Result<[cursor: string, elements: string[]], Context>;
+  hscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: string, elements: string[]], Context> | undefined]): Result<[cursor: string, elements: string[]], Context>;
   /** `HSCAN` with Buffers in the reply. */
-  hscanBuffer(key: RedisKey, cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  hscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  hscanBuffer(key: RedisKey, cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  hscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...novalues: [] | [novalues: "NOVALUES"], callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
 
   /**
    * Creates or modifies the value of a field in a hash.
@@ -2687,14 +2807,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs.
    * - Since: 2.0.0
    */
-  hset(key: RedisKey, data: object, callback?: Callback<number>): Result<number, Context>;
-  hset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
-  hset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hset(key: RedisKey, data: object, callback?: Callback<number, Context>): Result<number, Context>;
+  hset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number, Context>): Result<number, Context>;
+  hset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   hset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `HSET` with Buffers in the reply. */
-  hsetBuffer(key: RedisKey, data: object, callback?: Callback<number>): Result<number, Context>;
-  hsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
-  hsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hsetBuffer(key: RedisKey, data: object, callback?: Callback<number, Context>): Result<number, Context>;
+  hsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number, Context>): Result<number, Context>;
+  hsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   hsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2704,10 +2824,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  hsetex(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hsetex(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   hsetex(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
   /** `HSETEX` with Buffers in the reply. */
-  hsetexBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hsetexBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   hsetexBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 
   /**
@@ -2717,9 +2837,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.0.0
    */
-  hsetnx(key: RedisKey, field: string | Buffer, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  hsetnx(key: RedisKey, field: string | Buffer, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `HSETNX` with Buffers in the reply. */
-  hsetnxBuffer(key: RedisKey, field: string | Buffer, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  hsetnxBuffer(key: RedisKey, field: string | Buffer, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the length of the value of a field.
@@ -2728,9 +2848,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.2.0
    */
-  hstrlen(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  hstrlen(key: RedisKey, field: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /** `HSTRLEN` with Buffers in the reply. */
-  hstrlenBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  hstrlenBuffer(key: RedisKey, field: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.
@@ -2739,10 +2859,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of specified fields.
    * - Since: 9.0.0
    */
-  httl(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  httl(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   httl(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `HTTL` with Buffers in the reply. */
-  httlBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  httlBuffer(...args: [key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   httlBuffer(key: RedisKey, fieldsToken: "FIELDS", numfields: number | string, ...fields: OneOrMany<string | Buffer>[]): Result<number[], Context>;
 
   /**
@@ -2752,9 +2872,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the size of the hash.
    * - Since: 2.0.0
    */
-  hvals(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
+  hvals(key: RedisKey, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `HVALS` with Buffers in the reply. */
-  hvalsBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  hvalsBuffer(key: RedisKey, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.
@@ -2763,9 +2883,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  incr(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  incr(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `INCR` with Buffers in the reply. */
-  incrBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  incrBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.
@@ -2774,9 +2894,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  incrby(key: RedisKey, increment: number | string, callback?: Callback<number>): Result<number, Context>;
+  incrby(key: RedisKey, increment: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `INCRBY` with Buffers in the reply. */
-  incrbyBuffer(key: RedisKey, increment: number | string, callback?: Callback<number>): Result<number, Context>;
+  incrbyBuffer(key: RedisKey, increment: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.
@@ -2785,19 +2905,19 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.0
    */
-  incrbyfloat(key: RedisKey, increment: number | string, callback?: Callback<string>): Result<string, Context>;
+  incrbyfloat(key: RedisKey, increment: number | string, callback?: Callback<string, Context>): Result<string, Context>;
   /** `INCRBYFLOAT` with Buffers in the reply. */
-  incrbyfloatBuffer(key: RedisKey, increment: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  incrbyfloatBuffer(key: RedisKey, increment: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Adds to a number, within bounds if they are given, and sets the expiration of its key.
    *
    * - Group: string
    */
-  increx(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
+  increx(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   increx(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   /** `INCREX` with Buffers in the reply. */
-  increxBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
+  increxBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
   increxBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
 
   /**
@@ -2807,12 +2927,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  info(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
-  info(callback?: Callback<string>): Result<string, Context>;
+  info(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<string, Context>]): Result<string, Context>;
+  info(callback?: Callback<string, Context>): Result<string, Context>;
   info(...sections: OneOrMany<RedisValue>[]): Result<string, Context>;
   /** `INFO` with Buffers in the reply. */
-  infoBuffer(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  infoBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  infoBuffer(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
+  infoBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   infoBuffer(...sections: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -2822,9 +2942,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length.
    * - Since: 1.0.0
    */
-  keys(pattern: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
+  keys(pattern: string | Buffer, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `KEYS` with Buffers in the reply. */
-  keysBuffer(pattern: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  keysBuffer(pattern: string | Buffer, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Returns the Unix timestamp of the last successful save to disk.
@@ -2833,9 +2953,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  lastsave(callback?: Callback<number>): Result<number, Context>;
+  lastsave(callback?: Callback<number, Context>): Result<number, Context>;
   /** `LASTSAVE` with Buffers in the reply. */
-  lastsaveBuffer(callback?: Callback<number>): Result<number, Context>;
+  lastsaveBuffer(callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns a human-readable latency analysis report.
@@ -2844,9 +2964,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.13
    */
-  latency(subcommand: "DOCTOR", callback?: Callback<string>): Result<string, Context>;
+  latency(subcommand: "DOCTOR", callback?: Callback<string, Context>): Result<string, Context>;
   /** `LATENCY DOCTOR` with Buffers in the reply. */
-  latencyBuffer(subcommand: "DOCTOR", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  latencyBuffer(subcommand: "DOCTOR", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns a latency graph for an event.
    *
@@ -2854,9 +2974,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.13
    */
-  latency(subcommand: "GRAPH", event: RedisValue, callback?: Callback<string>): Result<string, Context>;
+  latency(subcommand: "GRAPH", event: RedisValue, callback?: Callback<string, Context>): Result<string, Context>;
   /** `LATENCY GRAPH` with Buffers in the reply. */
-  latencyBuffer(subcommand: "GRAPH", event: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  latencyBuffer(subcommand: "GRAPH", event: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -2864,9 +2984,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.13
    */
-  latency(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  latency(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `LATENCY HELP` with Buffers in the reply. */
-  latencyBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  latencyBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the cumulative distribution of latencies of a subset or all commands.
    *
@@ -2874,12 +2994,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of commands with latency information being retrieved.
    * - Since: 7.0.0
    */
-  latency(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  latency(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  latency(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  latency(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latency(subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `LATENCY HISTOGRAM` with Buffers in the reply. */
-  latencyBuffer(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  latencyBuffer(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  latencyBuffer(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  latencyBuffer(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latencyBuffer(subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Returns timestamp-latency samples for an event.
@@ -2888,9 +3008,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.13
    */
-  latency(subcommand: "HISTORY", event: RedisValue, callback?: Callback<[timestamp: number, milliseconds: number][]>): Result<[timestamp: number, milliseconds: number][], Context>;
+  latency(subcommand: "HISTORY", event: RedisValue, callback?: Callback<[timestamp: number, milliseconds: number][], Context>): Result<[timestamp: number, milliseconds: number][], Context>;
   /** `LATENCY HISTORY` with Buffers in the reply. */
-  latencyBuffer(subcommand: "HISTORY", event: RedisValue, callback?: Callback<[timestamp: number, milliseconds: number][]>): Result<[timestamp: number, milliseconds: number][], Context>;
+  latencyBuffer(subcommand: "HISTORY", event: RedisValue, callback?: Callback<[timestamp: number, milliseconds: number][], Context>): Result<[timestamp: number, milliseconds: number][], Context>;
   /**
    * Returns the latest latency samples for all events.
    *
@@ -2898,9 +3018,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.13
    */
-  latency(subcommand: "LATEST", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  latency(subcommand: "LATEST", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `LATENCY LATEST` with Buffers in the reply. */
-  latencyBuffer(subcommand: "LATEST", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  latencyBuffer(subcommand: "LATEST", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /**
    * Resets the latency data for one or more events.
    *
@@ -2908,12 +3028,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.13
    */
-  latency(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  latency(subcommand: "RESET", callback?: Callback<number>): Result<number, Context>;
+  latency(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
+  latency(subcommand: "RESET", callback?: Callback<number, Context>): Result<number, Context>;
   latency(subcommand: "RESET", ...events: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `LATENCY RESET` with Buffers in the reply. */
-  latencyBuffer(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  latencyBuffer(subcommand: "RESET", callback?: Callback<number>): Result<number, Context>;
+  latencyBuffer(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
+  latencyBuffer(subcommand: "RESET", callback?: Callback<number, Context>): Result<number, Context>;
   latencyBuffer(subcommand: "RESET", ...events: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2923,15 +3043,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*M) where N and M are the lengths of s1 and s2, respectively
    * - Since: 7.0.0
    */
-  lcs(key1: RedisKey, key2: RedisKey, len: "LEN", idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  lcs(key1: RedisKey, key2: RedisKey, len: "LEN", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  lcs(key1: RedisKey, key2: RedisKey, idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>> | undefined]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  lcs(key1: RedisKey, key2: RedisKey, ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<string> | undefined]): Result<string, Context>;
+  lcs(key1: RedisKey, key2: RedisKey, len: "LEN", idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  lcs(key1: RedisKey, key2: RedisKey, len: "LEN", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  lcs(key1: RedisKey, key2: RedisKey, idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context> | undefined]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  lcs(key1: RedisKey, key2: RedisKey, ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<string, Context> | undefined]): Result<string, Context>;
   /** `LCS` with Buffers in the reply. */
-  lcsBuffer(key1: RedisKey, key2: RedisKey, len: "LEN", idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  lcsBuffer(key1: RedisKey, key2: RedisKey, len: "LEN", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number> | undefined]): Result<number, Context>;
-  lcsBuffer(key1: RedisKey, key2: RedisKey, idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>> | undefined]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
-  lcsBuffer(key1: RedisKey, key2: RedisKey, ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
+  lcsBuffer(key1: RedisKey, key2: RedisKey, len: "LEN", idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  lcsBuffer(key1: RedisKey, key2: RedisKey, len: "LEN", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  lcsBuffer(key1: RedisKey, key2: RedisKey, idx: "IDX", ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context> | undefined]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  lcsBuffer(key1: RedisKey, key2: RedisKey, ...args: [...minmatchlen: [] | [minmatchlen: "MINMATCHLEN", minMatchLen: number | string], ...withmatchlen: [] | [withmatchlen: "WITHMATCHLEN"], callback?: Callback<Buffer, Context> | undefined]): Result<Buffer, Context>;
 
   /**
    * Returns an element from a list by its index.
@@ -2940,9 +3060,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).
    * - Since: 1.0.0
    */
-  lindex(key: RedisKey, index: number | string, callback?: Callback<string | null>): Result<string | null, Context>;
+  lindex(key: RedisKey, index: number | string, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `LINDEX` with Buffers in the reply. */
-  lindexBuffer(key: RedisKey, index: number | string, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  lindexBuffer(key: RedisKey, index: number | string, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Inserts an element before or after another element in a list.
@@ -2951,9 +3071,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements to traverse before seeing the value pivot. This means that inserting somewhere on the left end on the list (head) can be considered O(1) and inserting somewhere on the right end (tail) is O(N).
    * - Since: 2.2.0
    */
-  linsert(key: RedisKey, where: "BEFORE" | "AFTER", pivot: RedisValue, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  linsert(key: RedisKey, where: "BEFORE" | "AFTER", pivot: RedisValue, element: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `LINSERT` with Buffers in the reply. */
-  linsertBuffer(key: RedisKey, where: "BEFORE" | "AFTER", pivot: RedisValue, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  linsertBuffer(key: RedisKey, where: "BEFORE" | "AFTER", pivot: RedisValue, element: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the length of a list.
@@ -2962,9 +3082,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  llen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  llen(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `LLEN` with Buffers in the reply. */
-  llenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  llenBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.
@@ -2974,22 +3094,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.2.0
    * @remarks The reply is null if the source is empty.
    */
-  lmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<string>): Result<string, Context>;
+  lmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<string, Context>): Result<string, Context>;
   /** `LMOVE` with Buffers in the reply. */
-  lmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  lmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Moves several elements from one list to another.
    *
    * - Group: list
    */
-  lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", callback?: Callback<string[] | null>): Result<string[] | null, Context>;
+  lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
+  lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
+  lmovem(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
   /** `LMOVEM` with Buffers in the reply. */
-  lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
-  lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
-  lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
+  lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, style: "OBO" | "BULK", callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
+  lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", limit: "COUNT" | "EXACTLY", count: number | string, callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
+  lmovemBuffer(source: RedisKey, destination: RedisKey, side: "LEFT" | "RIGHT", side2: "LEFT" | "RIGHT", callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
 
   /**
    * Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.
@@ -2998,14 +3118,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M) where N is the number of provided keys and M is the number of elements returned.
    * - Since: 7.0.0
    */
-  lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: string, members: string[]] | null>]): Result<[key: string, members: string[]] | null, Context>;
+  lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: string, members: string[]] | null, Context>]): Result<[key: string, members: string[]] | null, Context>;
   lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: string, members: string[]] | null, Context>;
-  lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: string, members: string[]] | null>]): Result<[key: string, members: string[]] | null, Context>;
+  lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: string, members: string[]] | null, Context>]): Result<[key: string, members: string[]] | null, Context>;
   lmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT"]): Result<[key: string, members: string[]] | null, Context>;
   /** `LMPOP` with Buffers in the reply. */
-  lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
+  lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string, callback: Callback<[key: Buffer, members: Buffer[]] | null, Context>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", countToken: "COUNT", count: number | string]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
-  lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: Buffer, members: Buffer[]] | null>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
+  lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT", callback: Callback<[key: Buffer, members: Buffer[]] | null, Context>]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
   lmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "LEFT" | "RIGHT"]): Result<[key: Buffer, members: Buffer[]] | null, Context>;
 
   /**
@@ -3014,11 +3134,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    * - Since: 5.0.0
    */
-  lolwut(versionToken: "VERSION", version: number | string, callback?: Callback<string>): Result<string, Context>;
-  lolwut(callback?: Callback<string>): Result<string, Context>;
+  lolwut(versionToken: "VERSION", version: number | string, callback?: Callback<string, Context>): Result<string, Context>;
+  lolwut(callback?: Callback<string, Context>): Result<string, Context>;
   /** `LOLWUT` with Buffers in the reply. */
-  lolwutBuffer(versionToken: "VERSION", version: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  lolwutBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  lolwutBuffer(versionToken: "VERSION", version: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  lolwutBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.
@@ -3027,11 +3147,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements returned
    * - Since: 1.0.0
    */
-  lpop(key: RedisKey, count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  lpop(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  lpop(key: RedisKey, count: number | string, callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
+  lpop(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `LPOP` with Buffers in the reply. */
-  lpopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
-  lpopBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  lpopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
+  lpopBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns the index of matching elements in a list.
@@ -3040,23 +3160,23 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.
    * - Since: 6.0.6
    */
-  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lpos(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lpos(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  lpos(key: RedisKey, element: RedisValue, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  lpos(key: RedisKey, element: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
+  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lpos(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lpos(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  lpos(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  lpos(key: RedisKey, element: RedisValue, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  lpos(key: RedisKey, element: RedisValue, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `LPOS` with Buffers in the reply. */
-  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lposBuffer(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lposBuffer(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, callback?: Callback<number[]>): Result<number[], Context>;
-  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  lposBuffer(key: RedisKey, element: RedisValue, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  lposBuffer(key: RedisKey, element: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, count: "COUNT", numMatches: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, count: "COUNT", numMatches: number | string, callback?: Callback<number[], Context>): Result<number[], Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, rankToken: "RANK", rank: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, maxlen: "MAXLEN", len: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  lposBuffer(key: RedisKey, element: RedisValue, callback?: Callback<number | null, Context>): Result<number | null, Context>;
 
   /**
    * Prepends one or more elements to a list. Creates the key if it doesn't exist.
@@ -3065,10 +3185,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.
    * - Since: 1.0.0
    */
-  lpush(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  lpush(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   lpush(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `LPUSH` with Buffers in the reply. */
-  lpushBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  lpushBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   lpushBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3078,10 +3198,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.
    * - Since: 2.2.0
    */
-  lpushx(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  lpushx(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   lpushx(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `LPUSHX` with Buffers in the reply. */
-  lpushxBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  lpushxBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   lpushxBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3091,9 +3211,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.
    * - Since: 1.0.0
    */
-  lrange(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<string[]>): Result<string[], Context>;
+  lrange(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `LRANGE` with Buffers in the reply. */
-  lrangeBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  lrangeBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Removes elements from a list. Deletes the list if the last element was removed.
@@ -3102,9 +3222,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M) where N is the length of the list and M is the number of elements removed.
    * - Since: 1.0.0
    */
-  lrem(key: RedisKey, count: number | string, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  lrem(key: RedisKey, count: number | string, element: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `LREM` with Buffers in the reply. */
-  lremBuffer(key: RedisKey, count: number | string, element: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  lremBuffer(key: RedisKey, count: number | string, element: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets the value of an element in a list by its index.
@@ -3113,9 +3233,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the length of the list. Setting either the first or the last element of the list is O(1).
    * - Since: 1.0.0
    */
-  lset(key: RedisKey, index: number | string, element: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  lset(key: RedisKey, index: number | string, element: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `LSET` with Buffers in the reply. */
-  lsetBuffer(key: RedisKey, index: number | string, element: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  lsetBuffer(key: RedisKey, index: number | string, element: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Removes elements from both ends of a list. Deletes the list if all elements were trimmed.
@@ -3124,9 +3244,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements to be removed by the operation.
    * - Since: 1.0.0
    */
-  ltrim(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  ltrim(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `LTRIM` with Buffers in the reply. */
-  ltrimBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  ltrimBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Outputs a memory problems report.
@@ -3135,9 +3255,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 4.0.0
    */
-  memory(subcommand: "DOCTOR", callback?: Callback<string>): Result<string, Context>;
+  memory(subcommand: "DOCTOR", callback?: Callback<string, Context>): Result<string, Context>;
   /** `MEMORY DOCTOR` with Buffers in the reply. */
-  memoryBuffer(subcommand: "DOCTOR", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  memoryBuffer(subcommand: "DOCTOR", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -3145,9 +3265,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 4.0.0
    */
-  memory(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  memory(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `MEMORY HELP` with Buffers in the reply. */
-  memoryBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  memoryBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the allocator statistics.
    *
@@ -3155,9 +3275,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on how much memory is allocated, could be slow
    * - Since: 4.0.0
    */
-  memory(subcommand: "MALLOC-STATS", callback?: Callback<string>): Result<string, Context>;
+  memory(subcommand: "MALLOC-STATS", callback?: Callback<string, Context>): Result<string, Context>;
   /** `MEMORY MALLOC-STATS` with Buffers in the reply. */
-  memoryBuffer(subcommand: "MALLOC-STATS", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  memoryBuffer(subcommand: "MALLOC-STATS", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Asks the allocator to release memory.
    *
@@ -3165,9 +3285,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on how much memory is allocated, could be slow
    * - Since: 4.0.0
    */
-  memory(subcommand: "PURGE", callback?: Callback<"OK">): Result<"OK", Context>;
+  memory(subcommand: "PURGE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `MEMORY PURGE` with Buffers in the reply. */
-  memoryBuffer(subcommand: "PURGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  memoryBuffer(subcommand: "PURGE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns details about memory usage.
    *
@@ -3175,9 +3295,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 4.0.0
    */
-  memory(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  memory(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `MEMORY STATS` with Buffers in the reply. */
-  memoryBuffer(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  memoryBuffer(subcommand: "STATS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Estimates the memory usage of a key.
    *
@@ -3185,11 +3305,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of samples.
    * - Since: 4.0.0
    */
-  memory(subcommand: "USAGE", key: RedisKey, samples: "SAMPLES", count: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  memory(subcommand: "USAGE", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  memory(subcommand: "USAGE", key: RedisKey, samples: "SAMPLES", count: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  memory(subcommand: "USAGE", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `MEMORY USAGE` with Buffers in the reply. */
-  memoryBuffer(subcommand: "USAGE", key: RedisKey, samples: "SAMPLES", count: number | string, callback?: Callback<number | null>): Result<number | null, Context>;
-  memoryBuffer(subcommand: "USAGE", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  memoryBuffer(subcommand: "USAGE", key: RedisKey, samples: "SAMPLES", count: number | string, callback?: Callback<number | null, Context>): Result<number | null, Context>;
+  memoryBuffer(subcommand: "USAGE", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
 
   /**
    * Atomically returns the string values of one or more keys.
@@ -3198,10 +3318,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys to retrieve.
    * - Since: 1.0.0
    */
-  mget(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  mget(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   mget(...keys: OneOrMany<RedisKey>[]): Result<(string | null)[], Context>;
   /** `MGET` with Buffers in the reply. */
-  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   mgetBuffer(...keys: OneOrMany<RedisKey>[]): Result<(Buffer | null)[], Context>;
 
   /**
@@ -3211,12 +3331,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: This command actually executes a DUMP+DEL in the source instance, and a RESTORE in the target instance. See the pages of these commands for time complexity. Also an O(N) data transfer between the two instances is performed.
    * - Since: 2.6.0
    */
-  migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: [...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<"OK" | "NOKEY"> | undefined]): Result<"OK" | "NOKEY", Context>;
-  migrate(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK" | "NOKEY">]): Result<"OK" | "NOKEY", Context>;
+  migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: [...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<"OK" | "NOKEY", Context> | undefined]): Result<"OK" | "NOKEY", Context>;
+  migrate(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK" | "NOKEY", Context>]): Result<"OK" | "NOKEY", Context>;
   migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<"OK" | "NOKEY", Context>;
   /** `MIGRATE` with Buffers in the reply. */
-  migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: [...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
-  migrateBuffer(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: [...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<Buffer, Context> | undefined]): Result<Buffer, Context>;
+  migrateBuffer(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -3226,9 +3346,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  module(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  module(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `MODULE HELP` with Buffers in the reply. */
-  moduleBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  moduleBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns all loaded modules.
    *
@@ -3236,9 +3356,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of loaded modules.
    * - Since: 4.0.0
    */
-  module(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  module(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /** `MODULE LIST` with Buffers in the reply. */
-  moduleBuffer(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
+  moduleBuffer(subcommand: "LIST", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>): Result<ReplyShape<unknown[], Record<string, unknown>[], Context["mapping"]>, Context>;
   /**
    * Loads a module.
    *
@@ -3246,12 +3366,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 4.0.0
    */
-  module(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  module(subcommand: "LOAD", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  module(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
+  module(subcommand: "LOAD", path: string | Buffer, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   module(subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `MODULE LOAD` with Buffers in the reply. */
-  moduleBuffer(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  moduleBuffer(subcommand: "LOAD", path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  moduleBuffer(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOAD", path: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Loads a module using extended parameters.
@@ -3260,21 +3380,21 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  module(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  module(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `MODULE LOADEX` with Buffers in the reply. */
-  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
-  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
-  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
-  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Unloads a module.
    *
@@ -3282,9 +3402,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 4.0.0
    */
-  module(subcommand: "UNLOAD", name: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  module(subcommand: "UNLOAD", name: string | Buffer, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `MODULE UNLOAD` with Buffers in the reply. */
-  moduleBuffer(subcommand: "UNLOAD", name: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "UNLOAD", name: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Moves a key to another database.
@@ -3293,9 +3413,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  move(key: RedisKey, db: number | string, callback?: Callback<number>): Result<number, Context>;
+  move(key: RedisKey, db: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `MOVE` with Buffers in the reply. */
-  moveBuffer(key: RedisKey, db: number | string, callback?: Callback<number>): Result<number, Context>;
+  moveBuffer(key: RedisKey, db: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Atomically creates or modifies the string values of one or more keys.
@@ -3304,14 +3424,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys to set.
    * - Since: 1.0.1
    */
-  mset(data: object, callback?: Callback<"OK">): Result<"OK", Context>;
-  mset(map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
-  mset(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  mset(data: object, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  mset(map: Map<RedisValue, RedisValue>, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  mset(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   mset(...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `MSET` with Buffers in the reply. */
-  msetBuffer(data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  msetBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  msetBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  msetBuffer(data: object, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  msetBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  msetBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   msetBuffer(...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -3321,10 +3441,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys to set.
    * - Since: 9.1.0
    */
-  msetex(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback: Callback<number>]): Result<number, Context>;
+  msetex(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback: Callback<number, Context>]): Result<number, Context>;
   msetex(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"]]): Result<number, Context>;
   /** `MSETEX` with Buffers in the reply. */
-  msetexBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback: Callback<number>]): Result<number, Context>;
+  msetexBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback: Callback<number, Context>]): Result<number, Context>;
   msetexBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...condition: [] | [condition: "NX" | "XX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"]]): Result<number, Context>;
 
   /**
@@ -3334,14 +3454,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys to set.
    * - Since: 1.0.1
    */
-  msetnx(data: object, callback?: Callback<number>): Result<number, Context>;
-  msetnx(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
-  msetnx(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  msetnx(data: object, callback?: Callback<number, Context>): Result<number, Context>;
+  msetnx(map: Map<RedisValue, RedisValue>, callback?: Callback<number, Context>): Result<number, Context>;
+  msetnx(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   msetnx(...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `MSETNX` with Buffers in the reply. */
-  msetnxBuffer(data: object, callback?: Callback<number>): Result<number, Context>;
-  msetnxBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
-  msetnxBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  msetnxBuffer(data: object, callback?: Callback<number, Context>): Result<number, Context>;
+  msetnxBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<number, Context>): Result<number, Context>;
+  msetnxBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   msetnxBuffer(...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3351,9 +3471,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.3
    */
-  object(subcommand: "ENCODING", key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  object(subcommand: "ENCODING", key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `OBJECT ENCODING` with Buffers in the reply. */
-  objectBuffer(subcommand: "ENCODING", key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  objectBuffer(subcommand: "ENCODING", key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
   /**
    * Returns the logarithmic access frequency counter of an object.
    *
@@ -3361,9 +3481,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 4.0.0
    */
-  object(subcommand: "FREQ", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  object(subcommand: "FREQ", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `OBJECT FREQ` with Buffers in the reply. */
-  objectBuffer(subcommand: "FREQ", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  objectBuffer(subcommand: "FREQ", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -3371,9 +3491,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  object(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  object(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `OBJECT HELP` with Buffers in the reply. */
-  objectBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  objectBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the time since the last access to an object.
    *
@@ -3381,9 +3501,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.3
    */
-  object(subcommand: "IDLETIME", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  object(subcommand: "IDLETIME", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `OBJECT IDLETIME` with Buffers in the reply. */
-  objectBuffer(subcommand: "IDLETIME", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  objectBuffer(subcommand: "IDLETIME", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /**
    * Returns the reference count of a value of a key.
    *
@@ -3391,9 +3511,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.3
    */
-  object(subcommand: "REFCOUNT", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  object(subcommand: "REFCOUNT", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `OBJECT REFCOUNT` with Buffers in the reply. */
-  objectBuffer(subcommand: "REFCOUNT", key: RedisKey, callback?: Callback<number | null>): Result<number | null, Context>;
+  objectBuffer(subcommand: "REFCOUNT", key: RedisKey, callback?: Callback<number | null, Context>): Result<number | null, Context>;
 
   /**
    * Removes the expiration time of a key.
@@ -3402,9 +3522,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.0
    */
-  persist(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  persist(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `PERSIST` with Buffers in the reply. */
-  persistBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  persistBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets the expiration time of a key in milliseconds.
@@ -3413,11 +3533,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.0
    */
-  pexpire(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  pexpire(key: RedisKey, milliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  pexpire(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  pexpire(key: RedisKey, milliseconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `PEXPIRE` with Buffers in the reply. */
-  pexpireBuffer(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  pexpireBuffer(key: RedisKey, milliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  pexpireBuffer(key: RedisKey, milliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  pexpireBuffer(key: RedisKey, milliseconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets the expiration time of a key to a Unix milliseconds timestamp.
@@ -3426,11 +3546,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.0
    */
-  pexpireat(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  pexpireat(key: RedisKey, unixTimeMilliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  pexpireat(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  pexpireat(key: RedisKey, unixTimeMilliseconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `PEXPIREAT` with Buffers in the reply. */
-  pexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number>): Result<number, Context>;
-  pexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, callback?: Callback<number>): Result<number, Context>;
+  pexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, condition: "NX" | "XX" | "GT" | "LT", callback?: Callback<number, Context>): Result<number, Context>;
+  pexpireatBuffer(key: RedisKey, unixTimeMilliseconds: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the expiration time of a key as a Unix milliseconds timestamp.
@@ -3439,9 +3559,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  pexpiretime(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  pexpiretime(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `PEXPIRETIME` with Buffers in the reply. */
-  pexpiretimeBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  pexpiretimeBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.
@@ -3450,12 +3570,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) to add every element.
    * - Since: 2.8.9
    */
-  pfadd(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  pfadd(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  pfadd(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
+  pfadd(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   pfadd(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `PFADD` with Buffers in the reply. */
-  pfaddBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  pfaddBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  pfaddBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
+  pfaddBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   pfaddBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3465,10 +3585,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) with a very small average constant time when called with a single key. O(N) with N being the number of keys, and much bigger constant times, when called with multiple keys.
    * - Since: 2.8.9
    */
-  pfcount(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  pfcount(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   pfcount(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `PFCOUNT` with Buffers in the reply. */
-  pfcountBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  pfcountBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   pfcountBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -3478,12 +3598,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: N/A
    * - Since: 2.8.9
    */
-  pfdebug(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
-  pfdebug(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  pfdebug(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  pfdebug(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   pfdebug(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `PFDEBUG` with Buffers in the reply. */
-  pfdebugBuffer(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
-  pfdebugBuffer(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  pfdebugBuffer(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  pfdebugBuffer(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   pfdebugBuffer(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -3493,12 +3613,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) to merge N HyperLogLogs, but with high constant times.
    * - Since: 2.8.9
    */
-  pfmerge(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  pfmerge(destkey: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  pfmerge(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
+  pfmerge(destkey: RedisKey, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   pfmerge(destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[]): Result<"OK", Context>;
   /** `PFMERGE` with Buffers in the reply. */
-  pfmergeBuffer(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  pfmergeBuffer(destkey: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  pfmergeBuffer(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
+  pfmergeBuffer(destkey: RedisKey, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   pfmergeBuffer(destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
 
   /**
@@ -3508,9 +3628,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: N/A
    * - Since: 2.8.9
    */
-  pfselftest(callback?: Callback<"OK">): Result<"OK", Context>;
+  pfselftest(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `PFSELFTEST` with Buffers in the reply. */
-  pfselftestBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  pfselftestBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns the server's liveliness response.
@@ -3519,11 +3639,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  ping(message: RedisValue, callback?: Callback<string>): Result<string, Context>;
-  ping(callback?: Callback<"PONG">): Result<"PONG", Context>;
+  ping(message: RedisValue, callback?: Callback<string, Context>): Result<string, Context>;
+  ping(callback?: Callback<"PONG", Context>): Result<"PONG", Context>;
   /** `PING` with Buffers in the reply. */
-  pingBuffer(message: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  pingBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  pingBuffer(message: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  pingBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.
@@ -3532,9 +3652,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.0
    */
-  psetex(key: RedisKey, milliseconds: number | string, value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  psetex(key: RedisKey, milliseconds: number | string, value: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `PSETEX` with Buffers in the reply. */
-  psetexBuffer(key: RedisKey, milliseconds: number | string, value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  psetexBuffer(key: RedisKey, milliseconds: number | string, value: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Listens for messages published to channels that match one or more patterns.
@@ -3543,10 +3663,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of patterns to subscribe to.
    * - Since: 2.0.0
    */
-  psubscribe(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  psubscribe(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   psubscribe(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `PSUBSCRIBE` with Buffers in the reply. */
-  psubscribeBuffer(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  psubscribeBuffer(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   psubscribeBuffer(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -3555,9 +3675,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    * - Since: 2.8.0
    */
-  psync(replicationid: RedisValue, offset: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  psync(replicationid: RedisValue, offset: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /** `PSYNC` with Buffers in the reply. */
-  psyncBuffer(replicationid: RedisValue, offset: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
+  psyncBuffer(replicationid: RedisValue, offset: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
 
   /**
    * Returns the expiration time in milliseconds of a key.
@@ -3566,9 +3686,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.0
    */
-  pttl(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  pttl(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `PTTL` with Buffers in the reply. */
-  pttlBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  pttlBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Posts a message to a channel.
@@ -3577,9 +3697,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).
    * - Since: 2.0.0
    */
-  publish(channel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  publish(channel: string | Buffer, message: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `PUBLISH` with Buffers in the reply. */
-  publishBuffer(channel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  publishBuffer(channel: string | Buffer, message: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the active channels.
@@ -3588,11 +3708,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)
    * - Since: 2.8.0
    */
-  pubsub(subcommand: "CHANNELS", pattern: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
-  pubsub(subcommand: "CHANNELS", callback?: Callback<string[]>): Result<string[], Context>;
+  pubsub(subcommand: "CHANNELS", pattern: string | Buffer, callback?: Callback<string[], Context>): Result<string[], Context>;
+  pubsub(subcommand: "CHANNELS", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `PUBSUB CHANNELS` with Buffers in the reply. */
-  pubsubBuffer(subcommand: "CHANNELS", pattern: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  pubsubBuffer(subcommand: "CHANNELS", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  pubsubBuffer(subcommand: "CHANNELS", pattern: string | Buffer, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  pubsubBuffer(subcommand: "CHANNELS", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -3600,9 +3720,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  pubsub(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  pubsub(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `PUBSUB HELP` with Buffers in the reply. */
-  pubsubBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  pubsubBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns a count of unique pattern subscriptions.
    *
@@ -3610,9 +3730,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.0
    */
-  pubsub(subcommand: "NUMPAT", callback?: Callback<number>): Result<number, Context>;
+  pubsub(subcommand: "NUMPAT", callback?: Callback<number, Context>): Result<number, Context>;
   /** `PUBSUB NUMPAT` with Buffers in the reply. */
-  pubsubBuffer(subcommand: "NUMPAT", callback?: Callback<number>): Result<number, Context>;
+  pubsubBuffer(subcommand: "NUMPAT", callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Returns a count of subscribers to channels.
    *
@@ -3620,12 +3740,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) for the NUMSUB subcommand, where N is the number of requested channels
    * - Since: 2.8.0
    */
-  pubsub(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[]>]): Result<(string | number)[], Context>;
-  pubsub(subcommand: "NUMSUB", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
+  pubsub(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[], Context>]): Result<(string | number)[], Context>;
+  pubsub(subcommand: "NUMSUB", callback?: Callback<(string | number)[], Context>): Result<(string | number)[], Context>;
   pubsub(subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[]): Result<(string | number)[], Context>;
   /** `PUBSUB NUMSUB` with Buffers in the reply. */
-  pubsubBuffer(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[]>]): Result<(Buffer | number)[], Context>;
-  pubsubBuffer(subcommand: "NUMSUB", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
+  pubsubBuffer(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[], Context>]): Result<(Buffer | number)[], Context>;
+  pubsubBuffer(subcommand: "NUMSUB", callback?: Callback<(Buffer | number)[], Context>): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[]): Result<(Buffer | number)[], Context>;
   /**
    * Returns the active shard channels.
@@ -3634,11 +3754,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of active shard channels, and assuming constant time pattern matching (relatively short shard channels).
    * - Since: 7.0.0
    */
-  pubsub(subcommand: "SHARDCHANNELS", pattern: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
-  pubsub(subcommand: "SHARDCHANNELS", callback?: Callback<string[]>): Result<string[], Context>;
+  pubsub(subcommand: "SHARDCHANNELS", pattern: string | Buffer, callback?: Callback<string[], Context>): Result<string[], Context>;
+  pubsub(subcommand: "SHARDCHANNELS", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `PUBSUB SHARDCHANNELS` with Buffers in the reply. */
-  pubsubBuffer(subcommand: "SHARDCHANNELS", pattern: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  pubsubBuffer(subcommand: "SHARDCHANNELS", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  pubsubBuffer(subcommand: "SHARDCHANNELS", pattern: string | Buffer, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  pubsubBuffer(subcommand: "SHARDCHANNELS", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the count of subscribers of shard channels.
    *
@@ -3646,12 +3766,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels
    * - Since: 7.0.0
    */
-  pubsub(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[]>]): Result<(string | number)[], Context>;
-  pubsub(subcommand: "SHARDNUMSUB", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
+  pubsub(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[], Context>]): Result<(string | number)[], Context>;
+  pubsub(subcommand: "SHARDNUMSUB", callback?: Callback<(string | number)[], Context>): Result<(string | number)[], Context>;
   pubsub(subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[]): Result<(string | number)[], Context>;
   /** `PUBSUB SHARDNUMSUB` with Buffers in the reply. */
-  pubsubBuffer(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[]>]): Result<(Buffer | number)[], Context>;
-  pubsubBuffer(subcommand: "SHARDNUMSUB", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
+  pubsubBuffer(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[], Context>]): Result<(Buffer | number)[], Context>;
+  pubsubBuffer(subcommand: "SHARDNUMSUB", callback?: Callback<(Buffer | number)[], Context>): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[]): Result<(Buffer | number)[], Context>;
 
   /**
@@ -3661,12 +3781,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of patterns to unsubscribe.
    * - Since: 2.0.0
    */
-  punsubscribe(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
-  punsubscribe(callback?: Callback<number>): Result<number, Context>;
+  punsubscribe(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
+  punsubscribe(callback?: Callback<number, Context>): Result<number, Context>;
   punsubscribe(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `PUNSUBSCRIBE` with Buffers in the reply. */
-  punsubscribeBuffer(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
-  punsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
+  punsubscribeBuffer(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
+  punsubscribeBuffer(callback?: Callback<number, Context>): Result<number, Context>;
   punsubscribeBuffer(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -3676,9 +3796,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  quit(callback?: Callback<"OK">): Result<"OK", Context>;
+  quit(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `QUIT` with Buffers in the reply. */
-  quitBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  quitBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns a random key name from the database.
@@ -3687,9 +3807,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  randomkey(callback?: Callback<string | null>): Result<string | null, Context>;
+  randomkey(callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `RANDOMKEY` with Buffers in the reply. */
-  randomkeyBuffer(callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  randomkeyBuffer(callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Enables read-only queries for a connection to a Valkey replica node.
@@ -3698,9 +3818,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  readonly(callback?: Callback<"OK">): Result<"OK", Context>;
+  readonly(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `READONLY` with Buffers in the reply. */
-  readonlyBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  readonlyBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Enables read-write queries for a connection to a Valkey replica node.
@@ -3709,9 +3829,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  readwrite(callback?: Callback<"OK">): Result<"OK", Context>;
+  readwrite(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `READWRITE` with Buffers in the reply. */
-  readwriteBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  readwriteBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Renames a key and overwrites the destination.
@@ -3720,9 +3840,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  rename(key: RedisKey, newkey: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  rename(key: RedisKey, newkey: RedisKey, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `RENAME` with Buffers in the reply. */
-  renameBuffer(key: RedisKey, newkey: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  renameBuffer(key: RedisKey, newkey: RedisKey, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Renames a key only when the target key name doesn't exist.
@@ -3731,9 +3851,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  renamenx(key: RedisKey, newkey: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  renamenx(key: RedisKey, newkey: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `RENAMENX` with Buffers in the reply. */
-  renamenxBuffer(key: RedisKey, newkey: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  renamenxBuffer(key: RedisKey, newkey: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * An internal command for configuring the replication stream.
@@ -3742,12 +3862,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  replconf(callback?: Callback<unknown>): Result<unknown, Context>;
-  replconf(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  replconf(callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  replconf(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   replconf(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `REPLCONF` with Buffers in the reply. */
-  replconfBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
-  replconfBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  replconfBuffer(callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  replconfBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   replconfBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -3757,11 +3877,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  replicaof(host: string | Buffer, port: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  replicaof(no: "NO", one: "ONE", callback?: Callback<"OK">): Result<"OK", Context>;
+  replicaof(host: string | Buffer, port: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  replicaof(no: "NO", one: "ONE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `REPLICAOF` with Buffers in the reply. */
-  replicaofBuffer(host: string | Buffer, port: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  replicaofBuffer(no: "NO", one: "ONE", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  replicaofBuffer(host: string | Buffer, port: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  replicaofBuffer(no: "NO", one: "ONE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Resets the connection.
@@ -3770,9 +3890,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  reset(callback?: Callback<"RESET">): Result<"RESET", Context>;
+  reset(callback?: Callback<"RESET", Context>): Result<"RESET", Context>;
   /** `RESET` with Buffers in the reply. */
-  resetBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  resetBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Creates a key from the serialized representation of a value.
@@ -3781,9 +3901,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).
    * - Since: 2.6.0
    */
-  restore(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
+  restore(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<"OK", Context> | undefined]): Result<"OK", Context>;
   /** `RESTORE` with Buffers in the reply. */
-  restoreBuffer(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
+  restoreBuffer(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<Buffer, Context> | undefined]): Result<Buffer, Context>;
 
   /**
    * An internal command for migrating keys in a cluster.
@@ -3792,9 +3912,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).
    * - Since: 3.0.0
    */
-  "restore-asking"(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
+  "restore-asking"(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<"OK", Context> | undefined]): Result<"OK", Context>;
   /** `RESTORE-ASKING` with Buffers in the reply. */
-  "restore-askingBuffer"(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
+  "restore-askingBuffer"(key: RedisKey, ttl: number | string, serializedValue: RedisValue, ...args: [...replace: [] | [replace: "REPLACE"], ...absttl: [] | [absttl: "ABSTTL"], ...idletime: [] | [idletime: "IDLETIME", seconds: number | string], ...freq: [] | [freq: "FREQ", frequency: number | string], callback?: Callback<Buffer, Context> | undefined]): Result<Buffer, Context>;
 
   /**
    * Returns the replication role.
@@ -3803,9 +3923,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.8.12
    */
-  role(callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  role(callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `ROLE` with Buffers in the reply. */
-  roleBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  roleBuffer(callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
 
   /**
    * Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.
@@ -3814,11 +3934,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements returned
    * - Since: 1.0.0
    */
-  rpop(key: RedisKey, count: number | string, callback?: Callback<string[] | null>): Result<string[] | null, Context>;
-  rpop(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  rpop(key: RedisKey, count: number | string, callback?: Callback<string[] | null, Context>): Result<string[] | null, Context>;
+  rpop(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `RPOP` with Buffers in the reply. */
-  rpopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[] | null>): Result<Buffer[] | null, Context>;
-  rpopBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  rpopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[] | null, Context>): Result<Buffer[] | null, Context>;
+  rpopBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.
@@ -3828,9 +3948,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.2.0
    * @remarks The reply is null if the source is empty.
    */
-  rpoplpush(source: RedisKey, destination: RedisKey, callback?: Callback<string>): Result<string, Context>;
+  rpoplpush(source: RedisKey, destination: RedisKey, callback?: Callback<string, Context>): Result<string, Context>;
   /** `RPOPLPUSH` with Buffers in the reply. */
-  rpoplpushBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  rpoplpushBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Appends one or more elements to a list. Creates the key if it doesn't exist.
@@ -3839,10 +3959,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.
    * - Since: 1.0.0
    */
-  rpush(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  rpush(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   rpush(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `RPUSH` with Buffers in the reply. */
-  rpushBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  rpushBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   rpushBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3852,10 +3972,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.
    * - Since: 2.2.0
    */
-  rpushx(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  rpushx(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   rpushx(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `RPUSHX` with Buffers in the reply. */
-  rpushxBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  rpushxBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   rpushxBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3865,10 +3985,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.
    * - Since: 1.0.0
    */
-  sadd(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  sadd(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   sadd(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `SADD` with Buffers in the reply. */
-  saddBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  saddBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   saddBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3878,9 +3998,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of keys in all databases
    * - Since: 1.0.0
    */
-  save(callback?: Callback<"OK">): Result<"OK", Context>;
+  save(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SAVE` with Buffers in the reply. */
-  saveBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  saveBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Iterates over the key names in the database.
@@ -3889,13 +4009,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.
    * - Since: 2.8.0
    */
-  scan(cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
-  scan(cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
-  scan(cursor: number | string, typeToken: "TYPE", type: RedisValue, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
+  scan(cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: string, elements: string[]], Context> | undefined]): Result<[cursor: string, elements: string[]], Context>;
+  scan(cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: string, elements: string[]], Context> | undefined]): Result<[cursor: string, elements: string[]], Context>;
+  scan(cursor: number | string, typeToken: "TYPE", type: RedisValue, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], callback?: Callback<[cursor: string, elements: string[]], Context> | undefined]): Result<[cursor: string, elements: string[]], Context>;
   /** `SCAN` with Buffers in the reply. */
-  scanBuffer(cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  scanBuffer(cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  scanBuffer(cursor: number | string, typeToken: "TYPE", type: RedisValue, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  scanBuffer(cursor: number | string, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  scanBuffer(cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, ...args: [...type: [] | [typeToken: "TYPE", type: RedisValue], callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  scanBuffer(cursor: number | string, typeToken: "TYPE", type: RedisValue, ...args: [...match: [] | [match: "MATCH", pattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
 
   /**
    * Returns the number of members in a set.
@@ -3904,9 +4024,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  scard(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  scard(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `SCARD` with Buffers in the reply. */
-  scardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  scardBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets the debug mode of server-side Lua scripts.
@@ -3915,9 +4035,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.2.0
    */
-  script(subcommand: "DEBUG", mode: "YES" | "SYNC" | "NO", callback?: Callback<"OK">): Result<"OK", Context>;
+  script(subcommand: "DEBUG", mode: "YES" | "SYNC" | "NO", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SCRIPT DEBUG` with Buffers in the reply. */
-  scriptBuffer(subcommand: "DEBUG", mode: "YES" | "SYNC" | "NO", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  scriptBuffer(subcommand: "DEBUG", mode: "YES" | "SYNC" | "NO", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Determines whether server-side Lua scripts exist in the script cache.
    *
@@ -3925,10 +4045,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).
    * - Since: 2.6.0
    */
-  script(...args: [subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  script(...args: [subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   script(subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /** `SCRIPT EXISTS` with Buffers in the reply. */
-  scriptBuffer(...args: [subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[], callback: Callback<number[]>]): Result<number[], Context>;
+  scriptBuffer(...args: [subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   scriptBuffer(subcommand: "EXISTS", ...sha1s: OneOrMany<string | Buffer>[]): Result<number[], Context>;
   /**
    * Removes all server-side Lua scripts from the script cache.
@@ -3937,11 +4057,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the number of scripts in cache
    * - Since: 2.6.0
    */
-  script(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<"OK">): Result<"OK", Context>;
-  script(subcommand: "FLUSH", callback?: Callback<"OK">): Result<"OK", Context>;
+  script(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  script(subcommand: "FLUSH", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SCRIPT FLUSH` with Buffers in the reply. */
-  scriptBuffer(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  scriptBuffer(subcommand: "FLUSH", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  scriptBuffer(subcommand: "FLUSH", flushType: "ASYNC" | "SYNC", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  scriptBuffer(subcommand: "FLUSH", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -3949,9 +4069,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  script(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  script(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `SCRIPT HELP` with Buffers in the reply. */
-  scriptBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  scriptBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Terminates a server-side Lua script during execution.
    *
@@ -3959,9 +4079,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.6.0
    */
-  script(subcommand: "KILL", callback?: Callback<"OK">): Result<"OK", Context>;
+  script(subcommand: "KILL", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SCRIPT KILL` with Buffers in the reply. */
-  scriptBuffer(subcommand: "KILL", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  scriptBuffer(subcommand: "KILL", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Loads a server-side Lua script to the script cache.
    *
@@ -3969,9 +4089,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the length in bytes of the script body.
    * - Since: 2.6.0
    */
-  script(subcommand: "LOAD", script: string | Buffer, callback?: Callback<string>): Result<string, Context>;
+  script(subcommand: "LOAD", script: string | Buffer, callback?: Callback<string, Context>): Result<string, Context>;
   /** `SCRIPT LOAD` with Buffers in the reply. */
-  scriptBuffer(subcommand: "LOAD", script: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  scriptBuffer(subcommand: "LOAD", script: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Show server-side Lua script in the script cache.
    *
@@ -3979,9 +4099,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1).
    * - Since: 8.0.0
    */
-  script(subcommand: "SHOW", sha1: string | Buffer, callback?: Callback<string>): Result<string, Context>;
+  script(subcommand: "SHOW", sha1: string | Buffer, callback?: Callback<string, Context>): Result<string, Context>;
   /** `SCRIPT SHOW` with Buffers in the reply. */
-  scriptBuffer(subcommand: "SHOW", sha1: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  scriptBuffer(subcommand: "SHOW", sha1: string | Buffer, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns the difference of multiple sets.
@@ -3990,10 +4110,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of elements in all given sets.
    * - Since: 1.0.0
    */
-  sdiff(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
+  sdiff(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[], Context>]): Result<string[], Context>;
   sdiff(...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
   /** `SDIFF` with Buffers in the reply. */
-  sdiffBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  sdiffBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   sdiffBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer[], Context>;
 
   /**
@@ -4001,14 +4121,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: set
    */
-  sdiffcard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sdiffcard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sdiffcard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sdiffcard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sdiffcard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sdiffcard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `SDIFFCARD` with Buffers in the reply. */
-  sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sdiffcardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sdiffcardBuffer(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4018,10 +4138,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of elements in all given sets.
    * - Since: 1.0.0
    */
-  sdiffstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sdiffstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sdiffstore(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `SDIFFSTORE` with Buffers in the reply. */
-  sdiffstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sdiffstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sdiffstoreBuffer(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4031,19 +4151,19 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  select(index: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  select(index: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SELECT` with Buffers in the reply. */
-  selectBuffer(index: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  selectBuffer(index: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * A container for the commands of a sentinel.
    *
    * - Group: server
    */
-  sentinel(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  sentinel(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   sentinel(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `SENTINEL` with Buffers in the reply. */
-  sentinelBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  sentinelBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   sentinelBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4053,21 +4173,21 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], ...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", callback?: Callback<string | null> | undefined]): Result<string | null, Context>;
-  set(key: RedisKey, value: RedisValue, ...args: [...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", ...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<string | null> | undefined]): Result<string | null, Context>;
-  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "NX" | "XX", callback?: Callback<"OK" | null> | undefined]): Result<"OK" | null, Context>;
-  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, callback?: Callback<"OK" | null> | undefined]): Result<"OK" | null, Context>;
-  set(key: RedisKey, value: RedisValue, condition: "NX" | "XX", ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK" | null> | undefined]): Result<"OK" | null, Context>;
-  set(key: RedisKey, value: RedisValue, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK" | null> | undefined]): Result<"OK" | null, Context>;
-  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
+  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], ...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", callback?: Callback<string | null, Context> | undefined]): Result<string | null, Context>;
+  set(key: RedisKey, value: RedisValue, ...args: [...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", ...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<string | null, Context> | undefined]): Result<string | null, Context>;
+  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "NX" | "XX", callback?: Callback<"OK" | null, Context> | undefined]): Result<"OK" | null, Context>;
+  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, callback?: Callback<"OK" | null, Context> | undefined]): Result<"OK" | null, Context>;
+  set(key: RedisKey, value: RedisValue, condition: "NX" | "XX", ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK" | null, Context> | undefined]): Result<"OK" | null, Context>;
+  set(key: RedisKey, value: RedisValue, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK" | null, Context> | undefined]): Result<"OK" | null, Context>;
+  set(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<"OK", Context> | undefined]): Result<"OK", Context>;
   /** `SET` with Buffers in the reply. */
-  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], ...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
-  setBuffer(key: RedisKey, value: RedisValue, ...args: [...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", ...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
-  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "NX" | "XX", callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
-  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
-  setBuffer(key: RedisKey, value: RedisValue, condition: "NX" | "XX", ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
-  setBuffer(key: RedisKey, value: RedisValue, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer | null> | undefined]): Result<Buffer | null, Context>;
-  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
+  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], ...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", callback?: Callback<Buffer | null, Context> | undefined]): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, value: RedisValue, ...args: [...condition: [] | [condition: "NX" | "XX"] | [condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue], get: "GET", ...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer | null, Context> | undefined]): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "NX" | "XX", callback?: Callback<Buffer | null, Context> | undefined]): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, callback?: Callback<Buffer | null, Context> | undefined]): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, value: RedisValue, condition: "NX" | "XX", ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer | null, Context> | undefined]): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, value: RedisValue, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value2: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer | null, Context> | undefined]): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, value: RedisValue, ...args: [...expiry: [] | [expiry: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], callback?: Callback<Buffer, Context> | undefined]): Result<Buffer, Context>;
 
   /**
    * Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.
@@ -4076,9 +4196,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.0
    */
-  setbit(key: RedisKey, offset: number | string, value: number | string, callback?: Callback<number>): Result<number, Context>;
+  setbit(key: RedisKey, offset: number | string, value: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `SETBIT` with Buffers in the reply. */
-  setbitBuffer(key: RedisKey, offset: number | string, value: number | string, callback?: Callback<number>): Result<number, Context>;
+  setbitBuffer(key: RedisKey, offset: number | string, value: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets the string value and expiration time of a key. Creates the key if it doesn't exist.
@@ -4087,9 +4207,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.0.0
    */
-  setex(key: RedisKey, seconds: number | string, value: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  setex(key: RedisKey, seconds: number | string, value: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SETEX` with Buffers in the reply. */
-  setexBuffer(key: RedisKey, seconds: number | string, value: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  setexBuffer(key: RedisKey, seconds: number | string, value: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Sets the string value of a key only when the key doesn't exist.
@@ -4098,9 +4218,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  setnx(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  setnx(key: RedisKey, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `SETNX` with Buffers in the reply. */
-  setnxBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  setnxBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.
@@ -4109,9 +4229,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1), not counting the time taken to copy the new string in place. Usually, this string is very small so the amortized complexity is O(1). Otherwise, complexity is O(M) with M being the length of the value argument.
    * - Since: 2.2.0
    */
-  setrange(key: RedisKey, offset: number | string, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  setrange(key: RedisKey, offset: number | string, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `SETRANGE` with Buffers in the reply. */
-  setrangeBuffer(key: RedisKey, offset: number | string, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  setrangeBuffer(key: RedisKey, offset: number | string, value: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Synchronously saves the database(s) to disk and shuts down the server.
@@ -4120,9 +4240,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)
    * - Since: 1.0.0
    */
-  shutdown(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<"OK"> | undefined]): Result<"OK", Context>;
+  shutdown(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<"OK", Context> | undefined]): Result<"OK", Context>;
   /** `SHUTDOWN` with Buffers in the reply. */
-  shutdownBuffer(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
+  shutdownBuffer(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<Buffer, Context> | undefined]): Result<Buffer, Context>;
 
   /**
    * Returns the intersect of multiple sets.
@@ -4131,10 +4251,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.
    * - Since: 1.0.0
    */
-  sinter(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
+  sinter(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[], Context>]): Result<string[], Context>;
   sinter(...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
   /** `SINTER` with Buffers in the reply. */
-  sinterBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  sinterBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   sinterBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer[], Context>;
 
   /**
@@ -4144,14 +4264,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.
    * - Since: 7.0.0
    */
-  sintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sintercard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `SINTERCARD` with Buffers in the reply. */
-  sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sintercardBuffer(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4161,10 +4281,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.
    * - Since: 1.0.0
    */
-  sinterstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sinterstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sinterstore(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `SINTERSTORE` with Buffers in the reply. */
-  sinterstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sinterstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sinterstoreBuffer(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4174,9 +4294,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  sismember(key: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  sismember(key: RedisKey, member: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `SISMEMBER` with Buffers in the reply. */
-  sismemberBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  sismemberBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sets a server as a replica of another, or promotes it to being a primary.
@@ -4186,11 +4306,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    * @remarks Superseded since 5.0.0: use `REPLICAOF`.
    */
-  slaveof(host: string | Buffer, port: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  slaveof(no: "NO", one: "ONE", callback?: Callback<"OK">): Result<"OK", Context>;
+  slaveof(host: string | Buffer, port: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  slaveof(no: "NO", one: "ONE", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SLAVEOF` with Buffers in the reply. */
-  slaveofBuffer(host: string | Buffer, port: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  slaveofBuffer(no: "NO", one: "ONE", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  slaveofBuffer(host: string | Buffer, port: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  slaveofBuffer(no: "NO", one: "ONE", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns the slow log's entries.
@@ -4199,11 +4319,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of entries returned
    * - Since: 2.2.12
    */
-  slowlog(subcommand: "GET", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  slowlog(subcommand: "GET", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  slowlog(subcommand: "GET", count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  slowlog(subcommand: "GET", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `SLOWLOG GET` with Buffers in the reply. */
-  slowlogBuffer(subcommand: "GET", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  slowlogBuffer(subcommand: "GET", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  slowlogBuffer(subcommand: "GET", count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  slowlogBuffer(subcommand: "GET", callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /**
    * Shows helpful text about the different subcommands.
    *
@@ -4211,9 +4331,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  slowlog(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  slowlog(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `SLOWLOG HELP` with Buffers in the reply. */
-  slowlogBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  slowlogBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns the number of entries in the slow log.
    *
@@ -4221,9 +4341,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.12
    */
-  slowlog(subcommand: "LEN", callback?: Callback<number>): Result<number, Context>;
+  slowlog(subcommand: "LEN", callback?: Callback<number, Context>): Result<number, Context>;
   /** `SLOWLOG LEN` with Buffers in the reply. */
-  slowlogBuffer(subcommand: "LEN", callback?: Callback<number>): Result<number, Context>;
+  slowlogBuffer(subcommand: "LEN", callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Clears all entries from the slow log.
    *
@@ -4231,9 +4351,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of entries in the slowlog
    * - Since: 2.2.12
    */
-  slowlog(subcommand: "RESET", callback?: Callback<"OK">): Result<"OK", Context>;
+  slowlog(subcommand: "RESET", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SLOWLOG RESET` with Buffers in the reply. */
-  slowlogBuffer(subcommand: "RESET", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  slowlogBuffer(subcommand: "RESET", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns all members of a set.
@@ -4242,9 +4362,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the set cardinality.
    * - Since: 1.0.0
    */
-  smembers(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
+  smembers(key: RedisKey, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `SMEMBERS` with Buffers in the reply. */
-  smembersBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  smembersBuffer(key: RedisKey, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Determines whether multiple members belong to a set.
@@ -4253,10 +4373,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of elements being checked for membership
    * - Since: 6.2.0
    */
-  smismember(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  smismember(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   smismember(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** `SMISMEMBER` with Buffers in the reply. */
-  smismemberBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  smismemberBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   smismemberBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
   /**
@@ -4266,9 +4386,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  smove(source: RedisKey, destination: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  smove(source: RedisKey, destination: RedisKey, member: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `SMOVE` with Buffers in the reply. */
-  smoveBuffer(source: RedisKey, destination: RedisKey, member: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  smoveBuffer(source: RedisKey, destination: RedisKey, member: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Sorts the elements in a list, a set, or a sorted set, optionally storing the result.
@@ -4277,19 +4397,19 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).
    * - Since: 1.0.0
    */
-  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number>]): Result<number, Context>;
+  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number, Context>]): Result<number, Context>;
   sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey]): Result<number, Context>;
-  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
-  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(string | null)[], Context>;
-  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[]> | undefined]): Result<string[], Context>;
+  sort(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[], Context> | undefined]): Result<string[], Context>;
   /** `SORT` with Buffers in the reply. */
-  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number>]): Result<number, Context>;
+  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number, Context>]): Result<number, Context>;
   sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey]): Result<number, Context>;
-  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
-  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback?: Callback<number, Context> | undefined]): Result<number, Context>;
+  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(Buffer | null)[], Context>;
-  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<Buffer[]> | undefined]): Result<Buffer[], Context>;
+  sortBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<Buffer[], Context> | undefined]): Result<Buffer[], Context>;
 
   /**
    * Returns the sorted elements of a list, a set, or a sorted set.
@@ -4298,13 +4418,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).
    * - Since: 7.0.0
    */
-  sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[], Context>]): Result<(string | null)[], Context>;
   sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(string | null)[], Context>;
-  sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[]> | undefined]): Result<string[], Context>;
+  sort_ro(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[], Context> | undefined]): Result<string[], Context>;
   /** `SORT_RO` with Buffers in the reply. */
-  sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(Buffer | null)[], Context>]): Result<(Buffer | null)[], Context>;
   sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(Buffer | null)[], Context>;
-  sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<Buffer[]> | undefined]): Result<Buffer[], Context>;
+  sort_roBuffer(key: RedisKey, ...args: [...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<Buffer[], Context> | undefined]): Result<Buffer[], Context>;
 
   /**
    * Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.
@@ -4313,11 +4433,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Without the count argument O(1), otherwise O(N) where N is the value of the passed count.
    * - Since: 1.0.0
    */
-  spop(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  spop(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  spop(key: RedisKey, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  spop(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `SPOP` with Buffers in the reply. */
-  spopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  spopBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  spopBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  spopBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Posts a message to a shard channel.
@@ -4326,9 +4446,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of clients subscribed to the receiving shard channel.
    * - Since: 7.0.0
    */
-  spublish(shardchannel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  spublish(shardchannel: string | Buffer, message: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `SPUBLISH` with Buffers in the reply. */
-  spublishBuffer(shardchannel: string | Buffer, message: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  spublishBuffer(shardchannel: string | Buffer, message: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Gets one or multiple random members from a set.
@@ -4337,11 +4457,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.
    * - Since: 1.0.0
    */
-  srandmember(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  srandmember(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  srandmember(key: RedisKey, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  srandmember(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `SRANDMEMBER` with Buffers in the reply. */
-  srandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  srandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  srandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  srandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Removes one or more members from a set. Deletes the set if the last member was removed.
@@ -4350,10 +4470,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of members to be removed.
    * - Since: 1.0.0
    */
-  srem(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  srem(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   srem(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `SREM` with Buffers in the reply. */
-  sremBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  sremBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   sremBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -4363,17 +4483,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.
    * - Since: 2.8.0
    */
-  sscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  sscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  sscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  sscan(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  sscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
+  sscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  sscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  sscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  sscan(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  sscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
   /** `SSCAN` with Buffers in the reply. */
-  sscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  sscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  sscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  sscanBuffer(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  sscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  sscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  sscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  sscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  sscanBuffer(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  sscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
 
   /**
    * Listens for messages published to shard channels.
@@ -4382,10 +4502,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of shard channels to subscribe to.
    * - Since: 7.0.0
    */
-  ssubscribe(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  ssubscribe(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   ssubscribe(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `SSUBSCRIBE` with Buffers in the reply. */
-  ssubscribeBuffer(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  ssubscribeBuffer(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   ssubscribeBuffer(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -4395,9 +4515,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.0
    */
-  strlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  strlen(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `STRLEN` with Buffers in the reply. */
-  strlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  strlenBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Listens for messages published to channels.
@@ -4406,10 +4526,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of channels to subscribe to.
    * - Since: 2.0.0
    */
-  subscribe(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  subscribe(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   subscribe(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `SUBSCRIBE` with Buffers in the reply. */
-  subscribeBuffer(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  subscribeBuffer(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
   subscribeBuffer(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -4419,9 +4539,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.
    * - Since: 1.0.0
    */
-  substr(key: RedisKey, start: number | string, end: number | string, callback?: Callback<string>): Result<string, Context>;
+  substr(key: RedisKey, start: number | string, end: number | string, callback?: Callback<string, Context>): Result<string, Context>;
   /** `SUBSTR` with Buffers in the reply. */
-  substrBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  substrBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Returns the union of multiple sets.
@@ -4430,10 +4550,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of elements in all given sets.
    * - Since: 1.0.0
    */
-  sunion(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
+  sunion(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<string[], Context>]): Result<string[], Context>;
   sunion(...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
   /** `SUNION` with Buffers in the reply. */
-  sunionBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  sunionBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   sunionBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer[], Context>;
 
   /**
@@ -4441,22 +4561,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: set
    */
-  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", callback: Callback<number>]): Result<number, Context>;
+  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", callback: Callback<number, Context>]): Result<number, Context>;
   sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX"]): Result<number, Context>;
-  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sunioncard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sunioncard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `SUNIONCARD` with Buffers in the reply. */
-  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", callback: Callback<number>]): Result<number, Context>;
+  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX", callback: Callback<number, Context>]): Result<number, Context>;
   sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], approx: "APPROX"]): Result<number, Context>;
-  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sunioncardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sunioncardBuffer(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4466,10 +4586,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of elements in all given sets.
    * - Since: 1.0.0
    */
-  sunionstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sunionstore(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sunionstore(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `SUNIONSTORE` with Buffers in the reply. */
-  sunionstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  sunionstoreBuffer(...args: [destination: RedisKey, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   sunionstoreBuffer(destination: RedisKey, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4479,12 +4599,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of shard channels to unsubscribe.
    * - Since: 7.0.0
    */
-  sunsubscribe(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
-  sunsubscribe(callback?: Callback<number>): Result<number, Context>;
+  sunsubscribe(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
+  sunsubscribe(callback?: Callback<number, Context>): Result<number, Context>;
   sunsubscribe(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `SUNSUBSCRIBE` with Buffers in the reply. */
-  sunsubscribeBuffer(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
-  sunsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
+  sunsubscribeBuffer(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
+  sunsubscribeBuffer(callback?: Callback<number, Context>): Result<number, Context>;
   sunsubscribeBuffer(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -4494,9 +4614,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the count of clients watching or blocking on keys from both databases.
    * - Since: 4.0.0
    */
-  swapdb(index1: number | string, index2: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  swapdb(index1: number | string, index2: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `SWAPDB` with Buffers in the reply. */
-  swapdbBuffer(index1: number | string, index2: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  swapdbBuffer(index1: number | string, index2: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * An internal command used in replication.
@@ -4504,9 +4624,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    * - Since: 1.0.0
    */
-  sync(callback?: Callback<unknown>): Result<unknown, Context>;
+  sync(callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /** `SYNC` with Buffers in the reply. */
-  syncBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
+  syncBuffer(callback?: Callback<unknown, Context>): Result<unknown, Context>;
 
   /**
    * Returns the server time.
@@ -4516,9 +4636,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    * @remarks The two numbers arrive as strings; convert them with Number().
    */
-  time(callback?: Callback<number[]>): Result<number[], Context>;
+  time(callback?: Callback<number[], Context>): Result<number[], Context>;
   /** `TIME` with Buffers in the reply. */
-  timeBuffer(callback?: Callback<number[]>): Result<number[], Context>;
+  timeBuffer(callback?: Callback<number[], Context>): Result<number[], Context>;
 
   /**
    * Returns the number of existing keys out of those specified after updating the time they were last accessed.
@@ -4527,10 +4647,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of keys that will be touched.
    * - Since: 3.2.1
    */
-  touch(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  touch(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   touch(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `TOUCH` with Buffers in the reply. */
-  touchBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  touchBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   touchBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4538,14 +4658,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: server
    */
-  trimslots(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslots(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   trimslots(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
-  trimslots(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslots(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   trimslots(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `TRIMSLOTS` with Buffers in the reply. */
-  trimslotsBuffer(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslotsBuffer(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   trimslotsBuffer(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
-  trimslotsBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslotsBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   trimslotsBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4555,9 +4675,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  ttl(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  ttl(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `TTL` with Buffers in the reply. */
-  ttlBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  ttlBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Determines the type of value stored at a key.
@@ -4566,9 +4686,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.0.0
    */
-  type(key: RedisKey, callback?: Callback<string>): Result<string, Context>;
+  type(key: RedisKey, callback?: Callback<string, Context>): Result<string, Context>;
   /** `TYPE` with Buffers in the reply. */
-  typeBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  typeBuffer(key: RedisKey, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Asynchronously deletes one or more keys.
@@ -4577,10 +4697,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each key removed regardless of its size. Then the command does O(N) work in a different thread in order to reclaim memory, where N is the number of allocations the deleted objects where composed of.
    * - Since: 4.0.0
    */
-  unlink(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  unlink(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   unlink(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `UNLINK` with Buffers in the reply. */
-  unlinkBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  unlinkBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   unlinkBuffer(...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -4590,12 +4710,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of channels to unsubscribe.
    * - Since: 2.0.0
    */
-  unsubscribe(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
-  unsubscribe(callback?: Callback<number>): Result<number, Context>;
+  unsubscribe(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
+  unsubscribe(callback?: Callback<number, Context>): Result<number, Context>;
   unsubscribe(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `UNSUBSCRIBE` with Buffers in the reply. */
-  unsubscribeBuffer(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
-  unsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
+  unsubscribeBuffer(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number, Context>]): Result<number, Context>;
+  unsubscribeBuffer(callback?: Callback<number, Context>): Result<number, Context>;
   unsubscribeBuffer(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -4605,19 +4725,19 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 2.2.0
    */
-  unwatch(callback?: Callback<"OK">): Result<"OK", Context>;
+  unwatch(callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `UNWATCH` with Buffers in the reply. */
-  unwatchBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
+  unwatchBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Adds an element with its vector to a vector set, or gives it a new vector.
    *
    * - Group: module
    */
-  vadd(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vadd(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vadd(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VADD` with Buffers in the reply. */
-  vaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vaddBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
@@ -4625,107 +4745,107 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: module
    */
-  vcard(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  vcard(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `VCARD` with Buffers in the reply. */
-  vcardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  vcardBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the number of dimensions of the vectors of a vector set.
    *
    * - Group: module
    */
-  vdim(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  vdim(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `VDIM` with Buffers in the reply. */
-  vdimBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  vdimBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the vector of an element.
    *
    * - Group: module
    */
-  vemb(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>>): Result<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>, Context>;
-  vemb(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<string[] | null, number[] | null, Context["mapping"]>>): Result<ReplyShape<string[] | null, number[] | null, Context["mapping"]>, Context>;
+  vemb(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>, Context>): Result<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>, Context>;
+  vemb(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<string[] | null, number[] | null, Context["mapping"]>, Context>): Result<ReplyShape<string[] | null, number[] | null, Context["mapping"]>, Context>;
   /** `VEMB` with Buffers in the reply. */
-  vembBuffer(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>, Context>;
-  vembBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>, Context>;
+  vembBuffer(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>, Context>): Result<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>, Context>;
+  vembBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>, Context>): Result<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>, Context>;
 
   /**
    * Returns the attributes of an element as JSON text.
    *
    * - Group: module
    */
-  vgetattr(key: RedisKey, element: RedisValue, callback?: Callback<string | null>): Result<string | null, Context>;
+  vgetattr(key: RedisKey, element: RedisValue, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `VGETATTR` with Buffers in the reply. */
-  vgetattrBuffer(key: RedisKey, element: RedisValue, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  vgetattrBuffer(key: RedisKey, element: RedisValue, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Describes a vector set.
    *
    * - Group: module
    */
-  vinfo(key: RedisKey, callback?: Callback<ReplyShape<(string | number)[] | null, Record<string, string | number> | null, Context["mapping"]>>): Result<ReplyShape<(string | number)[] | null, Record<string, string | number> | null, Context["mapping"]>, Context>;
+  vinfo(key: RedisKey, callback?: Callback<ReplyShape<(string | number)[] | null, Record<string, string | number> | null, Context["mapping"]>, Context>): Result<ReplyShape<(string | number)[] | null, Record<string, string | number> | null, Context["mapping"]>, Context>;
   /** `VINFO` with Buffers in the reply. */
-  vinfoBuffer(key: RedisKey, callback?: Callback<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>>): Result<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>, Context>;
+  vinfoBuffer(key: RedisKey, callback?: Callback<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>, Context>): Result<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>, Context>;
 
   /**
    * Says whether an element is in a vector set.
    *
    * - Group: module
    */
-  vismember(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vismember(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VISMEMBER` with Buffers in the reply. */
-  vismemberBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vismemberBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
    * Returns the adjacent elements of an element in each layer of the graph.
    *
    * - Group: module
    */
-  vlinks(key: RedisKey, element: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[][] | null, Record<string, number>[] | null, Context["mapping"]>>): Result<ReplyShape<string[][] | null, Record<string, number>[] | null, Context["mapping"]>, Context>;
-  vlinks(key: RedisKey, element: RedisValue, callback?: Callback<string[][] | null>): Result<string[][] | null, Context>;
+  vlinks(key: RedisKey, element: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[][] | null, Record<string, number>[] | null, Context["mapping"], Record<string, string>[] | null>, Context>): Result<ReplyShape<string[][] | null, Record<string, number>[] | null, Context["mapping"], Record<string, string>[] | null>, Context>;
+  vlinks(key: RedisKey, element: RedisValue, callback?: Callback<string[][] | null, Context>): Result<string[][] | null, Context>;
   /** `VLINKS` with Buffers in the reply. */
-  vlinksBuffer(key: RedisKey, element: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[][] | null, Record<string, number>[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[][] | null, Record<string, number>[] | null, Context["mapping"]>, Context>;
-  vlinksBuffer(key: RedisKey, element: RedisValue, callback?: Callback<Buffer[][] | null>): Result<Buffer[][] | null, Context>;
+  vlinksBuffer(key: RedisKey, element: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[][] | null, Record<string, number>[] | null, Context["mapping"], Record<string, Buffer>[] | null>, Context>): Result<ReplyShape<Buffer[][] | null, Record<string, number>[] | null, Context["mapping"], Record<string, Buffer>[] | null>, Context>;
+  vlinksBuffer(key: RedisKey, element: RedisValue, callback?: Callback<Buffer[][] | null, Context>): Result<Buffer[][] | null, Context>;
 
   /**
    * Returns random elements of a vector set.
    *
    * - Group: module
    */
-  vrandmember(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  vrandmember(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  vrandmember(key: RedisKey, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  vrandmember(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `VRANDMEMBER` with Buffers in the reply. */
-  vrandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  vrandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  vrandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  vrandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns elements of a vector set in the order of their names.
    *
    * - Group: vector_set
    */
-  vrange(key: RedisKey, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  vrange(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  vrange(key: RedisKey, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  vrange(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `VRANGE` with Buffers in the reply. */
-  vrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  vrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  vrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  vrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Removes an element from a vector set.
    *
    * - Group: module
    */
-  vrem(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vrem(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VREM` with Buffers in the reply. */
-  vremBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vremBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
    * Sets the attributes of an element, or removes them if the text is empty.
    *
    * - Group: module
    */
-  vsetattr(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vsetattr(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VSETATTR` with Buffers in the reply. */
-  vsetattrBuffer(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vsetattrBuffer(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>, Context>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
    * Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.
@@ -4734,9 +4854,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  wait(numreplicas: number | string, timeout: number | string, callback?: Callback<number>): Result<number, Context>;
+  wait(numreplicas: number | string, timeout: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `WAIT` with Buffers in the reply. */
-  waitBuffer(numreplicas: number | string, timeout: number | string, callback?: Callback<number>): Result<number, Context>;
+  waitBuffer(numreplicas: number | string, timeout: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.
@@ -4745,9 +4865,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.2.0
    */
-  waitaof(numlocal: number | string, numreplicas: number | string, timeout: number | string, callback?: Callback<[local: number, replicas: number]>): Result<[local: number, replicas: number], Context>;
+  waitaof(numlocal: number | string, numreplicas: number | string, timeout: number | string, callback?: Callback<[local: number, replicas: number], Context>): Result<[local: number, replicas: number], Context>;
   /** `WAITAOF` with Buffers in the reply. */
-  waitaofBuffer(numlocal: number | string, numreplicas: number | string, timeout: number | string, callback?: Callback<[local: number, replicas: number]>): Result<[local: number, replicas: number], Context>;
+  waitaofBuffer(numlocal: number | string, numreplicas: number | string, timeout: number | string, callback?: Callback<[local: number, replicas: number], Context>): Result<[local: number, replicas: number], Context>;
 
   /**
    * Monitors changes to keys to determine the execution of a transaction.
@@ -4756,10 +4876,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for every key.
    * - Since: 2.2.0
    */
-  watch(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  watch(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<"OK", Context>]): Result<"OK", Context>;
   watch(...keys: OneOrMany<RedisKey>[]): Result<"OK", Context>;
   /** `WATCH` with Buffers in the reply. */
-  watchBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  watchBuffer(...args: [...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer, Context>]): Result<Buffer, Context>;
   watchBuffer(...keys: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
 
   /**
@@ -4769,10 +4889,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each message ID processed.
    * - Since: 5.0.0
    */
-  xack(...args: [key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  xack(...args: [key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   xack(key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `XACK` with Buffers in the reply. */
-  xackBuffer(...args: [key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  xackBuffer(...args: [key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   xackBuffer(key: RedisKey, group: string | Buffer, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -4782,14 +4902,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each message ID processed.
    * - Since: 8.2.0
    */
-  xackdel(...args: [key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xackdel(...args: [key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xackdel(key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  xackdel(...args: [key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xackdel(...args: [key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xackdel(key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** `XACKDEL` with Buffers in the reply. */
-  xackdelBuffer(...args: [key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xackdelBuffer(...args: [key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xackdelBuffer(key: RedisKey, group: string | Buffer, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  xackdelBuffer(...args: [key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xackdelBuffer(...args: [key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xackdelBuffer(key: RedisKey, group: string | Buffer, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
   /**
@@ -4799,10 +4919,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.
    * - Since: 5.0.0
    */
-  xadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<string | null>]): Result<string | null, Context>;
+  xadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<string | null, Context>]): Result<string | null, Context>;
   xadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<string | null, Context>;
   /** `XADD` with Buffers in the reply. */
-  xaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer | null>]): Result<Buffer | null, Context>;
+  xaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer | null, Context>]): Result<Buffer | null, Context>;
   xaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<Buffer | null, Context>;
 
   /**
@@ -4812,25 +4932,25 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) if COUNT is small.
    * - Since: 6.2.0
    */
-  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, justid: "JUSTID", callback?: Callback<[cursor: string, ids: string[], deleted: string[]]>): Result<[cursor: string, ids: string[], deleted: string[]], Context>;
-  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, justid: "JUSTID", callback?: Callback<[cursor: string, ids: string[], deleted: string[]]>): Result<[cursor: string, ids: string[], deleted: string[]], Context>;
-  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, justid: "JUSTID", callback?: Callback<[cursor: string, ids: string[], deleted: string[]], Context>): Result<[cursor: string, ids: string[], deleted: string[]], Context>;
+  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, justid: "JUSTID", callback?: Callback<[cursor: string, ids: string[], deleted: string[]], Context>): Result<[cursor: string, ids: string[], deleted: string[]], Context>;
+  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xautoclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `XAUTOCLAIM` with Buffers in the reply. */
-  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, justid: "JUSTID", callback?: Callback<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]]>): Result<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>;
-  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, justid: "JUSTID", callback?: Callback<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]]>): Result<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>;
-  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, justid: "JUSTID", callback?: Callback<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>): Result<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>;
+  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, justid: "JUSTID", callback?: Callback<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>): Result<[cursor: Buffer, ids: Buffer[], deleted: Buffer[]], Context>;
+  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xautoclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, start: RedisValue, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
 
   /**
    * Sets how long and how many message identifiers a stream remembers against duplicates.
    *
    * - Group: stream
    */
-  xcfgset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xcfgset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   xcfgset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `XCFGSET` with Buffers in the reply. */
-  xcfgsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xcfgsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   xcfgsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4840,14 +4960,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log N) with N being the number of messages in the PEL of the consumer group.
    * - Since: 5.0.0
    */
-  xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<string[]>]): Result<string[], Context>;
+  xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<string[], Context>]): Result<string[], Context>;
   xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue]]): Result<string[], Context>;
-  xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   xclaim(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue]]): Result<unknown[], Context>;
   /** `XCLAIM` with Buffers in the reply. */
-  xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], justid: "JUSTID", ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue]]): Result<Buffer[], Context>;
-  xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue], callback: Callback<unknown[], Context>]): Result<unknown[], Context>;
   xclaimBuffer(key: RedisKey, group: string | Buffer, consumer: string | Buffer, minIdleTime: RedisValue, ...args: [...ids: OneOrMany<RedisValue>[], ...idle: [] | [idle: "IDLE", ms: number | string], ...time: [] | [time: "TIME", unixTimeMilliseconds: number | string], ...retrycount: [] | [retrycount: "RETRYCOUNT", count: number | string], ...force: [] | [force: "FORCE"], ...lastid: [] | [lastidToken: "LASTID", lastid: RedisValue]]): Result<unknown[], Context>;
 
   /**
@@ -4857,10 +4977,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each single item to delete in the stream, regardless of the stream size.
    * - Since: 5.0.0
    */
-  xdel(...args: [key: RedisKey, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  xdel(...args: [key: RedisKey, ...ids: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   xdel(key: RedisKey, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `XDEL` with Buffers in the reply. */
-  xdelBuffer(...args: [key: RedisKey, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  xdelBuffer(...args: [key: RedisKey, ...ids: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   xdelBuffer(key: RedisKey, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -4870,14 +4990,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each single item to delete in the stream, regardless of the stream size.
    * - Since: 8.2.0
    */
-  xdelex(...args: [key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xdelex(...args: [key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xdelex(key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  xdelex(...args: [key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xdelex(...args: [key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xdelex(key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** `XDELEX` with Buffers in the reply. */
-  xdelexBuffer(...args: [key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xdelexBuffer(...args: [key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xdelexBuffer(key: RedisKey, condition: "KEEPREF" | "DELREF" | "ACKED", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  xdelexBuffer(...args: [key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  xdelexBuffer(...args: [key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number[], Context>]): Result<number[], Context>;
   xdelexBuffer(key: RedisKey, idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
   /**
@@ -4887,23 +5007,23 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<"OK">): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `XGROUP CREATE` with Buffers in the reply. */
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, mkstream: "MKSTREAM", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", mkstream: "MKSTREAM", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "CREATE", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
   /**
    * Creates a consumer in a consumer group.
    *
@@ -4911,9 +5031,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 6.2.0
    */
-  xgroup(subcommand: "CREATECONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  xgroup(subcommand: "CREATECONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /** `XGROUP CREATECONSUMER` with Buffers in the reply. */
-  xgroupBuffer(subcommand: "CREATECONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  xgroupBuffer(subcommand: "CREATECONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Deletes a consumer from a consumer group.
    *
@@ -4921,9 +5041,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xgroup(subcommand: "DELCONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  xgroup(subcommand: "DELCONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /** `XGROUP DELCONSUMER` with Buffers in the reply. */
-  xgroupBuffer(subcommand: "DELCONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  xgroupBuffer(subcommand: "DELCONSUMER", key: RedisKey, group: string | Buffer, consumer: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Destroys a consumer group.
    *
@@ -4931,9 +5051,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of entries in the group's pending entries list (PEL).
    * - Since: 5.0.0
    */
-  xgroup(subcommand: "DESTROY", key: RedisKey, group: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  xgroup(subcommand: "DESTROY", key: RedisKey, group: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /** `XGROUP DESTROY` with Buffers in the reply. */
-  xgroupBuffer(subcommand: "DESTROY", key: RedisKey, group: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  xgroupBuffer(subcommand: "DESTROY", key: RedisKey, group: string | Buffer, callback?: Callback<number, Context>): Result<number, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -4941,9 +5061,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xgroup(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  xgroup(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `XGROUP HELP` with Buffers in the reply. */
-  xgroupBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  xgroupBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Sets the last-delivered ID of a consumer group.
    *
@@ -4951,25 +5071,25 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<"OK">): Result<"OK", Context>;
+  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xgroup(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `XGROUP SETID` with Buffers in the reply. */
-  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, id: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", entriesreadToken: "ENTRIESREAD", entriesread: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xgroupBuffer(subcommand: "SETID", key: RedisKey, group: string | Buffer, option: "$", callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Records a message identifier of a stream against duplicates.
    *
    * - Group: stream
    */
-  xidmprecord(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xidmprecord(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   xidmprecord(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `XIDMPRECORD` with Buffers in the reply. */
-  xidmprecordBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xidmprecordBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown, Context>]): Result<unknown, Context>;
   xidmprecordBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4979,9 +5099,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xinfo(subcommand: "CONSUMERS", key: RedisKey, group: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
+  xinfo(subcommand: "CONSUMERS", key: RedisKey, group: string | Buffer, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /** `XINFO CONSUMERS` with Buffers in the reply. */
-  xinfoBuffer(subcommand: "CONSUMERS", key: RedisKey, group: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
+  xinfoBuffer(subcommand: "CONSUMERS", key: RedisKey, group: string | Buffer, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /**
    * Returns a list of the consumer groups of a stream.
    *
@@ -4989,9 +5109,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xinfo(subcommand: "GROUPS", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  xinfo(subcommand: "GROUPS", key: RedisKey, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /** `XINFO GROUPS` with Buffers in the reply. */
-  xinfoBuffer(subcommand: "GROUPS", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  xinfoBuffer(subcommand: "GROUPS", key: RedisKey, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /**
    * Returns helpful text about the different subcommands.
    *
@@ -4999,9 +5119,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xinfo(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  xinfo(subcommand: "HELP", callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `XINFO HELP` with Buffers in the reply. */
-  xinfoBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  xinfoBuffer(subcommand: "HELP", callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
   /**
    * Returns information about a stream.
    *
@@ -5009,13 +5129,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xinfo(subcommand: "STREAM", key: RedisKey, full: "FULL", countToken: "COUNT", count: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
-  xinfo(subcommand: "STREAM", key: RedisKey, full: "FULL", callback?: Callback<unknown>): Result<unknown, Context>;
-  xinfo(subcommand: "STREAM", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  xinfo(subcommand: "STREAM", key: RedisKey, full: "FULL", countToken: "COUNT", count: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  xinfo(subcommand: "STREAM", key: RedisKey, full: "FULL", callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  xinfo(subcommand: "STREAM", key: RedisKey, callback?: Callback<unknown, Context>): Result<unknown, Context>;
   /** `XINFO STREAM` with Buffers in the reply. */
-  xinfoBuffer(subcommand: "STREAM", key: RedisKey, full: "FULL", countToken: "COUNT", count: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
-  xinfoBuffer(subcommand: "STREAM", key: RedisKey, full: "FULL", callback?: Callback<unknown>): Result<unknown, Context>;
-  xinfoBuffer(subcommand: "STREAM", key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  xinfoBuffer(subcommand: "STREAM", key: RedisKey, full: "FULL", countToken: "COUNT", count: number | string, callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  xinfoBuffer(subcommand: "STREAM", key: RedisKey, full: "FULL", callback?: Callback<unknown, Context>): Result<unknown, Context>;
+  xinfoBuffer(subcommand: "STREAM", key: RedisKey, callback?: Callback<unknown, Context>): Result<unknown, Context>;
 
   /**
    * Returns the number of messages in a stream.
@@ -5024,31 +5144,31 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xlen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  xlen(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `XLEN` with Buffers in the reply. */
-  xlenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  xlenBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Gives claimed messages back to their group, for another consumer to read.
    *
    * - Group: stream
    */
-  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE", callback: Callback<number>]): Result<number, Context>;
+  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE", callback: Callback<number, Context>]): Result<number, Context>;
   xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE"]): Result<number, Context>;
-  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, callback: Callback<number>]): Result<number, Context>;
+  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string]): Result<number, Context>;
-  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], force: "FORCE", callback: Callback<number>]): Result<number, Context>;
+  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], force: "FORCE", callback: Callback<number, Context>]): Result<number, Context>;
   xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], force: "FORCE"]): Result<number, Context>;
-  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  xnack(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   xnack(key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `XNACK` with Buffers in the reply. */
-  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE", callback: Callback<number>]): Result<number, Context>;
+  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE", callback: Callback<number, Context>]): Result<number, Context>;
   xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, force: "FORCE"]): Result<number, Context>;
-  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, callback: Callback<number>]): Result<number, Context>;
+  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], retrycount: "RETRYCOUNT", count: number | string]): Result<number, Context>;
-  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], force: "FORCE", callback: Callback<number>]): Result<number, Context>;
+  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], force: "FORCE", callback: Callback<number, Context>]): Result<number, Context>;
   xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], force: "FORCE"]): Result<number, Context>;
-  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  xnackBuffer(...args: [key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   xnackBuffer(key: RedisKey, group: string | Buffer, mode: "SILENT" | "FAIL" | "FATAL", idsToken: "IDS", numids: number | string, ...ids: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -5058,17 +5178,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the number of elements returned, so asking for a small fixed number of entries per call is O(1). O(M), where M is the total number of entries scanned when used with the IDLE filter. When the command returns just the summary and the list of consumers is small, it runs in O(1) time; otherwise, an additional O(N) time for iterating every consumer.
    * - Since: 5.0.0
    */
-  xpending(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpending(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpending(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpending(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpending(key: RedisKey, group: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  xpending(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpending(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpending(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpending(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpending(key: RedisKey, group: string | Buffer, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
   /** `XPENDING` with Buffers in the reply. */
-  xpendingBuffer(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpendingBuffer(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpendingBuffer(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpendingBuffer(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
-  xpendingBuffer(key: RedisKey, group: string | Buffer, callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  xpendingBuffer(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpendingBuffer(key: RedisKey, group: string | Buffer, idle: "IDLE", minIdleTime: number | string, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpendingBuffer(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, consumer: string | Buffer, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpendingBuffer(key: RedisKey, group: string | Buffer, start: RedisValue, end: RedisValue, count: number | string, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
+  xpendingBuffer(key: RedisKey, group: string | Buffer, callback?: Callback<unknown[], Context>): Result<unknown[], Context>;
 
   /**
    * Returns the messages from a stream within a range of IDs.
@@ -5077,11 +5197,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the number of elements being returned. If N is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1).
    * - Since: 5.0.0
    */
-  xrange(key: RedisKey, start: RedisValue, end: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
-  xrange(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
+  xrange(key: RedisKey, start: RedisValue, end: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: string, fields: string[]][], Context>): Result<[id: string, fields: string[]][], Context>;
+  xrange(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<[id: string, fields: string[]][], Context>): Result<[id: string, fields: string[]][], Context>;
   /** `XRANGE` with Buffers in the reply. */
-  xrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
-  xrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
+  xrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: Buffer, fields: Buffer[]][], Context>): Result<[id: Buffer, fields: Buffer[]][], Context>;
+  xrangeBuffer(key: RedisKey, start: RedisValue, end: RedisValue, callback?: Callback<[id: Buffer, fields: Buffer[]][], Context>): Result<[id: Buffer, fields: Buffer[]][], Context>;
 
   /**
    * Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.
@@ -5089,14 +5209,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: stream
    * - Since: 5.0.0
    */
-  xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
+  xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
-  xread(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
+  xread(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   /** `XREAD` with Buffers in the reply. */
-  xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
+  xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
-  xreadBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
+  xreadBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
 
   /**
@@ -5106,14 +5226,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to serve the N clients blocked on the stream getting new data.
    * - Since: 5.0.0
    */
-  xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
-  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   /** `XREADGROUP` with Buffers in the reply. */
-  xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
-  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
 
   /**
@@ -5123,11 +5243,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) with N being the number of elements returned. If N is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1).
    * - Since: 5.0.0
    */
-  xrevrange(key: RedisKey, end: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
-  xrevrange(key: RedisKey, end: RedisValue, start: RedisValue, callback?: Callback<[id: string, fields: string[]][]>): Result<[id: string, fields: string[]][], Context>;
+  xrevrange(key: RedisKey, end: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: string, fields: string[]][], Context>): Result<[id: string, fields: string[]][], Context>;
+  xrevrange(key: RedisKey, end: RedisValue, start: RedisValue, callback?: Callback<[id: string, fields: string[]][], Context>): Result<[id: string, fields: string[]][], Context>;
   /** `XREVRANGE` with Buffers in the reply. */
-  xrevrangeBuffer(key: RedisKey, end: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
-  xrevrangeBuffer(key: RedisKey, end: RedisValue, start: RedisValue, callback?: Callback<[id: Buffer, fields: Buffer[]][]>): Result<[id: Buffer, fields: Buffer[]][], Context>;
+  xrevrangeBuffer(key: RedisKey, end: RedisValue, start: RedisValue, countToken: "COUNT", count: number | string, callback?: Callback<[id: Buffer, fields: Buffer[]][], Context>): Result<[id: Buffer, fields: Buffer[]][], Context>;
+  xrevrangeBuffer(key: RedisKey, end: RedisValue, start: RedisValue, callback?: Callback<[id: Buffer, fields: Buffer[]][], Context>): Result<[id: Buffer, fields: Buffer[]][], Context>;
 
   /**
    * An internal command for replicating stream values.
@@ -5136,15 +5256,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 5.0.0
    */
-  xsetid(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  xsetid(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  xsetid(key: RedisKey, lastId: RedisValue, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
-  xsetid(key: RedisKey, lastId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  xsetid(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xsetid(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xsetid(key: RedisKey, lastId: RedisValue, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
+  xsetid(key: RedisKey, lastId: RedisValue, callback?: Callback<"OK", Context>): Result<"OK", Context>;
   /** `XSETID` with Buffers in the reply. */
-  xsetidBuffer(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xsetidBuffer(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xsetidBuffer(key: RedisKey, lastId: RedisValue, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  xsetidBuffer(key: RedisKey, lastId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  xsetidBuffer(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xsetidBuffer(key: RedisKey, lastId: RedisValue, entriesadded: "ENTRIESADDED", entriesAdded: number | string, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xsetidBuffer(key: RedisKey, lastId: RedisValue, maxdeletedid: "MAXDELETEDID", maxDeletedId: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
+  xsetidBuffer(key: RedisKey, lastId: RedisValue, callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
    * Deletes messages from the beginning of a stream.
@@ -5153,23 +5273,23 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N), with N being the number of evicted entries. Constant times are very small however, since entries are organized in macro nodes containing multiple entries that can be released with a single deallocation.
    * - Since: 5.0.0
    */
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number>): Result<number, Context>;
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number>): Result<number, Context>;
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrim(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `XTRIM` with Buffers in the reply. */
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number>): Result<number, Context>;
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number>): Result<number, Context>;
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number>): Result<number, Context>;
-  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", operator: "=" | "~", threshold: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, limit: "LIMIT", count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, references: "KEEPREF" | "DELREF" | "ACKED", callback?: Callback<number, Context>): Result<number, Context>;
+  xtrimBuffer(key: RedisKey, strategy: "MAXLEN" | "MINID", threshold: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.
@@ -5179,18 +5299,18 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.2.0
    * @remarks With INCR the reply is null if GT or LT prevented the change.
    */
-  zadd(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
+  zadd(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string | null, number | null, Context["mapping"]>, Context>]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
   zadd(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
-  zadd(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string, number, Context["mapping"]>>]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  zadd(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string, number, Context["mapping"]>, Context>]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   zadd(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
-  zadd(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zadd(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zadd(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
   /** `ZADD` with Buffers in the reply. */
-  zaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
+  zaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
   zaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
-  zaddBuffer(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer, number, Context["mapping"]>>]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  zaddBuffer(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer, number, Context["mapping"]>, Context>]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   zaddBuffer(key: RedisKey, ...args: [...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
-  zaddBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zaddBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zaddBuffer(key: RedisKey, ...args: [...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 
   /**
@@ -5200,9 +5320,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.2.0
    */
-  zcard(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  zcard(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ZCARD` with Buffers in the reply. */
-  zcardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  zcardBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the count of members in a sorted set that have scores within a range.
@@ -5211,9 +5331,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)) with N being the number of elements in the sorted set.
    * - Since: 2.0.0
    */
-  zcount(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
+  zcount(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ZCOUNT` with Buffers in the reply. */
-  zcountBuffer(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
+  zcountBuffer(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the difference between multiple sorted sets.
@@ -5222,14 +5342,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is the size of the first set, and K is the size of the result set.
    * - Since: 6.2.0
    */
-  zdiff(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zdiff(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zdiff(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zdiff(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<string[]>]): Result<string[], Context>;
+  zdiff(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<string[], Context>]): Result<string[], Context>;
   zdiff(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<string[], Context>;
   /** `ZDIFF` with Buffers in the reply. */
-  zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zdiffBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   zdiffBuffer(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<Buffer[], Context>;
 
   /**
@@ -5239,10 +5359,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is the size of the first set, and K is the size of the result set.
    * - Since: 6.2.0
    */
-  zdiffstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zdiffstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zdiffstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `ZDIFFSTORE` with Buffers in the reply. */
-  zdiffstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zdiffstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zdiffstoreBuffer(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -5252,9 +5372,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)) where N is the number of elements in the sorted set.
    * - Since: 1.2.0
    */
-  zincrby(key: RedisKey, increment: number | string, member: RedisValue, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  zincrby(key: RedisKey, increment: number | string, member: RedisValue, callback?: Callback<ReplyShape<string, number, Context["mapping"]>, Context>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   /** `ZINCRBY` with Buffers in the reply. */
-  zincrbyBuffer(key: RedisKey, increment: number | string, member: RedisValue, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  zincrbyBuffer(key: RedisKey, increment: number | string, member: RedisValue, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>, Context>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
 
   /**
    * Returns the intersect of multiple sorted sets.
@@ -5263,22 +5383,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.
    * - Since: 6.2.0
    */
-  zinter(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zinter(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zinter(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zinter(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zinter(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[], Context>]): Result<string[], Context>;
   zinter(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
-  zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[], Context>]): Result<string[], Context>;
   zinter(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
   /** `ZINTER` with Buffers in the reply. */
-  zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zinterBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zinterBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zinterBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   zinterBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
-  zinterBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zinterBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   zinterBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
 
   /**
@@ -5288,14 +5408,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets.
    * - Since: 7.0.0
    */
-  zintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  zintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   zintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  zintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zintercard(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zintercard(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `ZINTERCARD` with Buffers in the reply. */
-  zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number>]): Result<number, Context>;
+  zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string, callback: Callback<number, Context>]): Result<number, Context>;
   zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], limitToken: "LIMIT", limit: number | string]): Result<number, Context>;
-  zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zintercardBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zintercardBuffer(numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -5305,22 +5425,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.
    * - Since: 2.0.0
    */
-  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zinterstore(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zinterstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `ZINTERSTORE` with Buffers in the reply. */
-  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zinterstoreBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zinterstoreBuffer(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
@@ -5330,9 +5450,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)) with N being the number of elements in the sorted set.
    * - Since: 2.8.9
    */
-  zlexcount(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  zlexcount(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ZLEXCOUNT` with Buffers in the reply. */
-  zlexcountBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  zlexcountBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.
@@ -5341,14 +5461,14 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.
    * - Since: 7.0.0
    */
-  zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
+  zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
-  zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
+  zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   zmpop(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX"]): Result<ReplyShape<[key: string, members: [member: string, score: string][]] | null, [key: string, members: [member: string, score: number][]] | null, Context["mapping"]>, Context>;
   /** `ZMPOP` with Buffers in the reply. */
-  zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
+  zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string, callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", countToken: "COUNT", count: number | string]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
-  zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
+  zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX", callback: Callback<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
   zmpopBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], where: "MIN" | "MAX"]): Result<ReplyShape<[key: Buffer, members: [member: Buffer, score: Buffer][]] | null, [key: Buffer, members: [member: Buffer, score: number][]] | null, Context["mapping"]>, Context>;
 
   /**
@@ -5358,10 +5478,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of members being requested.
    * - Since: 6.2.0
    */
-  zmscore(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>>]): Result<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>, Context>;
+  zmscore(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>, Context>]): Result<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>, Context>;
   zmscore(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<(string | null)[], (number | null)[], Context["mapping"]>, Context>;
   /** `ZMSCORE` with Buffers in the reply. */
-  zmscoreBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>>]): Result<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>, Context>;
+  zmscoreBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>, Context>]): Result<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>, Context>;
   zmscoreBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<(Buffer | null)[], (number | null)[], Context["mapping"]>, Context>;
 
   /**
@@ -5371,11 +5491,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of elements popped.
    * - Since: 5.0.0
    */
-  zpopmax(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zpopmax(key: RedisKey, callback?: Callback<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>;
+  zpopmax(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zpopmax(key: RedisKey, callback?: Callback<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>;
   /** `ZPOPMAX` with Buffers in the reply. */
-  zpopmaxBuffer(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zpopmaxBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>;
+  zpopmaxBuffer(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zpopmaxBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>;
 
   /**
    * Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.
@@ -5384,11 +5504,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of elements popped.
    * - Since: 5.0.0
    */
-  zpopmin(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zpopmin(key: RedisKey, callback?: Callback<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>;
+  zpopmin(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zpopmin(key: RedisKey, callback?: Callback<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number] | [], Context["mapping"]>, Context>;
   /** `ZPOPMIN` with Buffers in the reply. */
-  zpopminBuffer(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zpopminBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>;
+  zpopminBuffer(key: RedisKey, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zpopminBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number] | [], Context["mapping"]>, Context>;
 
   /**
    * Returns one or more random members from a sorted set.
@@ -5397,13 +5517,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of members returned
    * - Since: 6.2.0
    */
-  zrandmember(key: RedisKey, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zrandmember(key: RedisKey, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  zrandmember(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  zrandmember(key: RedisKey, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrandmember(key: RedisKey, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  zrandmember(key: RedisKey, callback?: Callback<string | null, Context>): Result<string | null, Context>;
   /** `ZRANDMEMBER` with Buffers in the reply. */
-  zrandmemberBuffer(key: RedisKey, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zrandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  zrandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  zrandmemberBuffer(key: RedisKey, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrandmemberBuffer(key: RedisKey, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  zrandmemberBuffer(key: RedisKey, callback?: Callback<Buffer | null, Context>): Result<Buffer | null, Context>;
 
   /**
    * Returns members in a sorted set within a range of indexes.
@@ -5412,11 +5532,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.
    * - Since: 1.2.0
    */
-  zrange(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>> | undefined]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zrange(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], callback?: Callback<string[]> | undefined]): Result<string[], Context>;
+  zrange(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context> | undefined]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrange(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], callback?: Callback<string[], Context> | undefined]): Result<string[], Context>;
   /** `ZRANGE` with Buffers in the reply. */
-  zrangeBuffer(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>> | undefined]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zrangeBuffer(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], callback?: Callback<Buffer[]> | undefined]): Result<Buffer[], Context>;
+  zrangeBuffer(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context> | undefined]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrangeBuffer(key: RedisKey, start: RedisValue, stop: RedisValue, ...args: [...sortby: [] | [sortby: "BYSCORE" | "BYLEX"], ...rev: [] | [rev: "REV"], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], callback?: Callback<Buffer[], Context> | undefined]): Result<Buffer[], Context>;
 
   /**
    * Returns members in a sorted set within a lexicographical range.
@@ -5425,11 +5545,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).
    * - Since: 2.8.9
    */
-  zrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  zrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  zrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  zrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `ZRANGEBYLEX` with Buffers in the reply. */
-  zrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  zrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  zrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  zrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Returns members in a sorted set within a range of scores.
@@ -5438,17 +5558,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).
    * - Since: 1.0.5
    */
-  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
+  zrangebyscore(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   /** `ZRANGEBYSCORE` with Buffers in the reply. */
-  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  zrangebyscoreBuffer(key: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
 
   /**
    * Stores a range of members from sorted set in a key.
@@ -5457,23 +5577,23 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements stored into the destination key.
    * - Since: 6.2.0
    */
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", callback?: Callback<number>): Result<number, Context>;
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", callback?: Callback<number>): Result<number, Context>;
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", callback?: Callback<number>): Result<number, Context>;
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestore(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ZRANGESTORE` with Buffers in the reply. */
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", callback?: Callback<number>): Result<number, Context>;
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", callback?: Callback<number>): Result<number, Context>;
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", callback?: Callback<number>): Result<number, Context>;
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number>): Result<number, Context>;
-  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", rev: "REV", callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, sortby: "BYSCORE" | "BYLEX", callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, rev: "REV", callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<number, Context>): Result<number, Context>;
+  zrangestoreBuffer(dst: RedisKey, src: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns the index of a member in a sorted set ordered by ascending scores.
@@ -5482,11 +5602,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N))
    * - Since: 2.0.0
    */
-  zrank(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
-  zrank(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
+  zrank(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>): Result<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
+  zrank(key: RedisKey, member: RedisValue, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `ZRANK` with Buffers in the reply. */
-  zrankBuffer(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
-  zrankBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
+  zrankBuffer(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>): Result<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
+  zrankBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number | null, Context>): Result<number | null, Context>;
 
   /**
    * Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.
@@ -5495,10 +5615,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed.
    * - Since: 1.2.0
    */
-  zrem(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zrem(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zrem(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `ZREM` with Buffers in the reply. */
-  zremBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zremBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zremBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -5508,9 +5628,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.
    * - Since: 2.8.9
    */
-  zremrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  zremrangebylex(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ZREMRANGEBYLEX` with Buffers in the reply. */
-  zremrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  zremrangebylexBuffer(key: RedisKey, min: RedisValue, max: RedisValue, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.
@@ -5519,9 +5639,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.
    * - Since: 2.0.0
    */
-  zremrangebyrank(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<number>): Result<number, Context>;
+  zremrangebyrank(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ZREMRANGEBYRANK` with Buffers in the reply. */
-  zremrangebyrankBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<number>): Result<number, Context>;
+  zremrangebyrankBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.
@@ -5530,9 +5650,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.
    * - Since: 1.2.0
    */
-  zremrangebyscore(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
+  zremrangebyscore(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number, Context>): Result<number, Context>;
   /** `ZREMRANGEBYSCORE` with Buffers in the reply. */
-  zremrangebyscoreBuffer(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number>): Result<number, Context>;
+  zremrangebyscoreBuffer(key: RedisKey, min: number | string, max: number | string, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
    * Returns members in a sorted set within a range of indexes in reverse order.
@@ -5541,11 +5661,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.
    * - Since: 1.2.0
    */
-  zrevrange(key: RedisKey, start: number | string, stop: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zrevrange(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<string[]>): Result<string[], Context>;
+  zrevrange(key: RedisKey, start: number | string, stop: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrevrange(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `ZREVRANGE` with Buffers in the reply. */
-  zrevrangeBuffer(key: RedisKey, start: number | string, stop: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zrevrangeBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  zrevrangeBuffer(key: RedisKey, start: number | string, stop: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrevrangeBuffer(key: RedisKey, start: number | string, stop: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Returns members in a sorted set within a lexicographical range in reverse order.
@@ -5554,11 +5674,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).
    * - Since: 2.8.9
    */
-  zrevrangebylex(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  zrevrangebylex(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  zrevrangebylex(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  zrevrangebylex(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
   /** `ZREVRANGEBYLEX` with Buffers in the reply. */
-  zrevrangebylexBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  zrevrangebylexBuffer(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  zrevrangebylexBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  zrevrangebylexBuffer(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
 
   /**
    * Returns members in a sorted set within a range of scores in reverse order.
@@ -5567,17 +5687,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).
    * - Since: 2.2.0
    */
-  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
-  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<string[], Context>): Result<string[], Context>;
+  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<string[], Context>): Result<string[], Context>;
+  zrevrangebyscore(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   /** `ZREVRANGEBYSCORE` with Buffers in the reply. */
-  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, callback?: Callback<Buffer[], Context>): Result<Buffer[], Context>;
+  zrevrangebyscoreBuffer(key: RedisKey, max: RedisValue, min: RedisValue, limit: "LIMIT", offset: number | string, count: number | string, withscores: "WITHSCORES", callback?: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
 
   /**
    * Returns the index of a member in a sorted set ordered by descending scores.
@@ -5586,11 +5706,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(log(N))
    * - Since: 2.0.0
    */
-  zrevrank(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
-  zrevrank(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
+  zrevrank(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>): Result<ReplyShape<[rank: number, score: string] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
+  zrevrank(key: RedisKey, member: RedisValue, callback?: Callback<number | null, Context>): Result<number | null, Context>;
   /** `ZREVRANK` with Buffers in the reply. */
-  zrevrankBuffer(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>>): Result<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
-  zrevrankBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number | null>): Result<number | null, Context>;
+  zrevrankBuffer(key: RedisKey, member: RedisValue, withscore: "WITHSCORE", callback?: Callback<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>): Result<ReplyShape<[rank: number, score: Buffer] | null, [rank: number, score: number] | null, Context["mapping"]>, Context>;
+  zrevrankBuffer(key: RedisKey, member: RedisValue, callback?: Callback<number | null, Context>): Result<number | null, Context>;
 
   /**
    * Iterates over members and scores of a sorted set.
@@ -5599,17 +5719,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.
    * - Since: 2.8.0
    */
-  zscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  zscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  zscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  zscan(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
-  zscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]]>): Result<[cursor: string, elements: string[]], Context>;
+  zscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  zscan(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  zscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  zscan(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
+  zscan(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: string, elements: string[]], Context>): Result<[cursor: string, elements: string[]], Context>;
   /** `ZSCAN` with Buffers in the reply. */
-  zscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  zscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  zscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  zscanBuffer(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
-  zscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]]>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  zscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  zscanBuffer(key: RedisKey, cursor: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  zscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  zscanBuffer(key: RedisKey, cursor: number | string, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+  zscanBuffer(key: RedisKey, cursor: number | string, countToken: "COUNT", count: number | string, match: "MATCH", pattern: string | Buffer, callback?: Callback<[cursor: Buffer, elements: Buffer[]], Context>): Result<[cursor: Buffer, elements: Buffer[]], Context>;
 
   /**
    * Returns the score of a member in a sorted set.
@@ -5618,9 +5738,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 1.2.0
    */
-  zscore(key: RedisKey, member: RedisValue, callback?: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
+  zscore(key: RedisKey, member: RedisValue, callback?: Callback<ReplyShape<string | null, number | null, Context["mapping"]>, Context>): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
   /** `ZSCORE` with Buffers in the reply. */
-  zscoreBuffer(key: RedisKey, member: RedisValue, callback?: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
+  zscoreBuffer(key: RedisKey, member: RedisValue, callback?: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
 
   /**
    * Returns the union of multiple sorted sets.
@@ -5629,22 +5749,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.
    * - Since: 6.2.0
    */
-  zunion(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zunion(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zunion(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
   zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zunion(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zunion(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[], Context>]): Result<string[], Context>;
   zunion(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
-  zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[], Context>]): Result<string[], Context>;
   zunion(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
   /** `ZUNION` with Buffers in the reply. */
-  zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zunionBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zunionBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
   zunionBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   zunionBuffer(numkeys: number | string, ...args: [...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
-  zunionBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zunionBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[], Context>]): Result<Buffer[], Context>;
   zunionBuffer(numkeys: number | string, ...args: [...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
 
   /**
@@ -5654,22 +5774,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.
    * - Since: 2.0.0
    */
-  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zunionstore(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zunionstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `ZUNIONSTORE` with Buffers in the reply. */
-  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number, Context>]): Result<number, Context>;
   zunionstoreBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
-  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number, Context>]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
-  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number, Context>]): Result<number, Context>;
   zunionstoreBuffer(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 }
 
@@ -5718,731 +5838,731 @@ export interface TimeSeries<Value> {
 /** The commands `JSON.*` as methods; generic in where they are called. */
 export interface JSONCommands<Context extends ClientContext> {
   /** Sends `JSON.ARRAPPEND`. */
-  arrappend(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
-  arrappend(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  arrappend(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): OwnResult<JsonMatches<number>, Context>;
+  arrappend(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.ARRAPPEND` with Buffers in the reply. */
-  arrappendBuffer(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
-  arrappendBuffer(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  arrappendBuffer(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): OwnResult<JsonMatches<number>, Context>;
+  arrappendBuffer(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRINDEX`. */
-  arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  arrindex(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  arrindex(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.ARRINDEX` with Buffers in the reply. */
-  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRINSERT`. */
-  arrinsert(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
-  arrinsert(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  arrinsert(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): OwnResult<JsonMatches<number>, Context>;
+  arrinsert(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.ARRINSERT` with Buffers in the reply. */
-  arrinsertBuffer(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
-  arrinsertBuffer(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  arrinsertBuffer(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): OwnResult<JsonMatches<number>, Context>;
+  arrinsertBuffer(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRLEN`. */
-  arrlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  arrlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  arrlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.ARRLEN` with Buffers in the reply. */
-  arrlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  arrlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  arrlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.ARRPOP`. */
-  arrpop<T = unknown>(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<T>): Result<T, Context>;
-  arrpop<T = unknown>(key: RedisKey, path: string | Buffer, callback?: Callback<T>): Result<T, Context>;
-  arrpop<T = unknown>(key: RedisKey, callback?: Callback<T>): Result<T, Context>;
+  arrpop<T = unknown>(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<T>): OwnResult<T, Context>;
+  arrpop<T = unknown>(key: RedisKey, path: string | Buffer, callback?: Callback<T>): OwnResult<T, Context>;
+  arrpop<T = unknown>(key: RedisKey, callback?: Callback<T>): OwnResult<T, Context>;
   /** `JSON.ARRPOP` with Buffers in the reply, JSON not parsed. */
-  arrpopBuffer(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  arrpopBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  arrpopBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  arrpopBuffer(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  arrpopBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  arrpopBuffer(key: RedisKey, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `JSON.ARRTRIM`. */
-  arrtrim(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrtrim(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.ARRTRIM` with Buffers in the reply. */
-  arrtrimBuffer(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrtrimBuffer(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.CLEAR`. */
-  clear(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  clear(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  clear(key: RedisKey, path: string | Buffer, callback?: Callback<number>): OwnResult<number, Context>;
+  clear(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** `JSON.CLEAR` with Buffers in the reply. */
-  clearBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  clearBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  clearBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): OwnResult<number, Context>;
+  clearBuffer(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `JSON.DEL`. */
-  del(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  del(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  del(key: RedisKey, path: string | Buffer, callback?: Callback<number>): OwnResult<number, Context>;
+  del(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** `JSON.DEL` with Buffers in the reply. */
-  delBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  delBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  delBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): OwnResult<number, Context>;
+  delBuffer(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `JSON.FORGET`. */
-  forget(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  forget(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  forget(key: RedisKey, path: string | Buffer, callback?: Callback<number>): OwnResult<number, Context>;
+  forget(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** `JSON.FORGET` with Buffers in the reply. */
-  forgetBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
-  forgetBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  forgetBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): OwnResult<number, Context>;
+  forgetBuffer(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `JSON.GET`. */
-  get<T = unknown>(key: RedisKey, callback?: Callback<T | null>): Result<T | null, Context>;
-  get<T = unknown>(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<T | null>]): Result<T | null, Context>;
-  get<T = unknown>(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): Result<T | null, Context>;
+  get<T = unknown>(key: RedisKey, callback?: Callback<T | null>): OwnResult<T | null, Context>;
+  get<T = unknown>(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<T | null>]): OwnResult<T | null, Context>;
+  get<T = unknown>(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): OwnResult<T | null, Context>;
   /** `JSON.GET` with Buffers in the reply, JSON not parsed. */
-  getBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  getBuffer(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<Buffer | null>]): Result<Buffer | null, Context>;
-  getBuffer(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): Result<Buffer | null, Context>;
+  getBuffer(key: RedisKey, callback?: Callback<Buffer | null>): OwnResult<Buffer | null, Context>;
+  getBuffer(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<Buffer | null>]): OwnResult<Buffer | null, Context>;
+  getBuffer(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): OwnResult<Buffer | null, Context>;
   /** Sends `JSON.MERGE`. */
-  merge(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK">): Result<"OK", Context>;
+  merge(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `JSON.MERGE` with Buffers in the reply. */
-  mergeBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  mergeBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `JSON.MGET`. */
-  mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(T | null)[]>]): Result<(T | null)[], Context>;
-  mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): Result<(T | null)[], Context>;
+  mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(T | null)[]>]): OwnResult<(T | null)[], Context>;
+  mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): OwnResult<(T | null)[], Context>;
   /** `JSON.MGET` with Buffers in the reply, JSON not parsed. */
-  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
-  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): Result<(Buffer | null)[], Context>;
+  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(Buffer | null)[]>]): OwnResult<(Buffer | null)[], Context>;
+  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): OwnResult<(Buffer | null)[], Context>;
   /** Sends `JSON.MSET`. */
-  mset(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  mset(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): Result<"OK", Context>;
+  mset(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  mset(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): OwnResult<"OK", Context>;
   /** `JSON.MSET` with Buffers in the reply. */
-  msetBuffer(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  msetBuffer(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): Result<Buffer, Context>;
+  msetBuffer(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  msetBuffer(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): OwnResult<Buffer, Context>;
   /** Sends `JSON.NUMINCRBY`. */
-  numincrby(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  numincrby(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.NUMINCRBY` with Buffers in the reply. */
-  numincrbyBuffer(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  numincrbyBuffer(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.NUMMULTBY`. */
-  nummultby(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  nummultby(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.NUMMULTBY` with Buffers in the reply. */
-  nummultbyBuffer(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  nummultbyBuffer(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.OBJKEYS`. */
-  objkeys(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<string[]>>): Result<JsonMatches<string[]>, Context>;
-  objkeys(key: RedisKey, callback?: Callback<JsonMatches<string[]>>): Result<JsonMatches<string[]>, Context>;
+  objkeys(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<string[]>>): OwnResult<JsonMatches<string[]>, Context>;
+  objkeys(key: RedisKey, callback?: Callback<JsonMatches<string[]>>): OwnResult<JsonMatches<string[]>, Context>;
   /** `JSON.OBJKEYS` with Buffers in the reply. */
-  objkeysBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<Buffer[]>>): Result<JsonMatches<Buffer[]>, Context>;
-  objkeysBuffer(key: RedisKey, callback?: Callback<JsonMatches<Buffer[]>>): Result<JsonMatches<Buffer[]>, Context>;
+  objkeysBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<Buffer[]>>): OwnResult<JsonMatches<Buffer[]>, Context>;
+  objkeysBuffer(key: RedisKey, callback?: Callback<JsonMatches<Buffer[]>>): OwnResult<JsonMatches<Buffer[]>, Context>;
   /** Sends `JSON.OBJLEN`. */
-  objlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  objlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  objlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  objlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.OBJLEN` with Buffers in the reply. */
-  objlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  objlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  objlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  objlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.RESP`. */
-  resp(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
-  resp(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  resp(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): OwnResult<unknown, Context>;
+  resp(key: RedisKey, callback?: Callback<unknown>): OwnResult<unknown, Context>;
   /** `JSON.RESP` with Buffers in the reply. */
-  respBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
-  respBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  respBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): OwnResult<unknown, Context>;
+  respBuffer(key: RedisKey, callback?: Callback<unknown>): OwnResult<unknown, Context>;
   /** Sends `JSON.SET`. */
-  set(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<"OK" | null>): Result<"OK" | null, Context>;
-  set(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK" | null>): Result<"OK" | null, Context>;
+  set(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<"OK" | null>): OwnResult<"OK" | null, Context>;
+  set(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK" | null>): OwnResult<"OK" | null, Context>;
   /** `JSON.SET` with Buffers in the reply. */
-  setBuffer(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
-  setBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<Buffer | null>): OwnResult<Buffer | null, Context>;
+  setBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer | null>): OwnResult<Buffer | null, Context>;
   /** Sends `JSON.STRAPPEND`. */
-  strappend(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  strappend(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strappend(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  strappend(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.STRAPPEND` with Buffers in the reply. */
-  strappendBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  strappendBuffer(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strappendBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  strappendBuffer(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.STRLEN`. */
-  strlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  strlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  strlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.STRLEN` with Buffers in the reply. */
-  strlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
-  strlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  strlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.TOGGLE`. */
-  toggle(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): Result<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
+  toggle(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): OwnResult<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
   /** `JSON.TOGGLE` with Buffers in the reply. */
-  toggleBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): Result<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
+  toggleBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): OwnResult<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
   /** Sends `JSON.TYPE`. */
-  type(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
-  type(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  type(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): OwnResult<unknown, Context>;
+  type(key: RedisKey, callback?: Callback<unknown>): OwnResult<unknown, Context>;
   /** `JSON.TYPE` with Buffers in the reply. */
-  typeBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
-  typeBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  typeBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): OwnResult<unknown, Context>;
+  typeBuffer(key: RedisKey, callback?: Callback<unknown>): OwnResult<unknown, Context>;
 }
 
 /** The commands `FT.*` as methods; generic in where they are called. */
 export interface SearchCommands<Context extends ClientContext> {
   /** Sends `FT._LIST`. */
-  _list(callback?: Callback<string[]>): Result<string[], Context>;
+  _list(callback?: Callback<string[]>): OwnResult<string[], Context>;
   /** `FT._LIST` with Buffers in the reply. */
-  _listBuffer(callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  _listBuffer(callback?: Callback<Buffer[]>): OwnResult<Buffer[], Context>;
   /** Sends `FT.AGGREGATE`. */
-  aggregate(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<string>>]): Result<SearchRows<string>, Context>;
-  aggregate(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchRows<string>, Context>;
+  aggregate(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<string>>]): OwnResult<SearchRows<string>, Context>;
+  aggregate(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<SearchRows<string>, Context>;
   /** `FT.AGGREGATE` with Buffers in the reply. */
-  aggregateBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<Buffer>>]): Result<SearchRows<Buffer>, Context>;
-  aggregateBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchRows<Buffer>, Context>;
+  aggregateBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<Buffer>>]): OwnResult<SearchRows<Buffer>, Context>;
+  aggregateBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<SearchRows<Buffer>, Context>;
   /** Sends `FT.ALIASADD`. */
-  aliasadd(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  aliasadd(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `FT.ALIASADD` with Buffers in the reply. */
-  aliasaddBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aliasaddBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `FT.ALIASDEL`. */
-  aliasdel(alias: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  aliasdel(alias: RedisValue, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `FT.ALIASDEL` with Buffers in the reply. */
-  aliasdelBuffer(alias: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aliasdelBuffer(alias: RedisValue, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `FT.ALIASUPDATE`. */
-  aliasupdate(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  aliasupdate(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `FT.ALIASUPDATE` with Buffers in the reply. */
-  aliasupdateBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  aliasupdateBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `FT.ALTER`. */
-  alter(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  alter(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  alter(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  alter(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<"OK", Context>;
   /** `FT.ALTER` with Buffers in the reply. */
-  alterBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  alterBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  alterBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  alterBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<Buffer, Context>;
   /** Sends `FT.CREATE`. */
-  create(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  create(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  create(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  create(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<"OK", Context>;
   /** `FT.CREATE` with Buffers in the reply. */
-  createBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  createBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  createBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  createBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<Buffer, Context>;
   /** Sends `FT.CURSOR`. */
-  cursor(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  cursor(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  cursor(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  cursor(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** `FT.CURSOR` with Buffers in the reply. */
-  cursorBuffer(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  cursorBuffer(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  cursorBuffer(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  cursorBuffer(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** Sends `FT.DICTADD`. */
-  dictadd(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  dictadd(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  dictadd(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  dictadd(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): OwnResult<number, Context>;
   /** `FT.DICTADD` with Buffers in the reply. */
-  dictaddBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  dictaddBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  dictaddBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  dictaddBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): OwnResult<number, Context>;
   /** Sends `FT.DICTDEL`. */
-  dictdel(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  dictdel(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  dictdel(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  dictdel(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): OwnResult<number, Context>;
   /** `FT.DICTDEL` with Buffers in the reply. */
-  dictdelBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  dictdelBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  dictdelBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  dictdelBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): OwnResult<number, Context>;
   /** Sends `FT.DICTDUMP`. */
-  dictdump(dictionary: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  dictdump(dictionary: RedisValue, callback?: Callback<string[]>): OwnResult<string[], Context>;
   /** `FT.DICTDUMP` with Buffers in the reply. */
-  dictdumpBuffer(dictionary: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  dictdumpBuffer(dictionary: RedisValue, callback?: Callback<Buffer[]>): OwnResult<Buffer[], Context>;
   /** Sends `FT.DROPINDEX`. */
-  dropindex(index: RedisValue, dd: "DD", callback?: Callback<"OK">): Result<"OK", Context>;
-  dropindex(index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  dropindex(index: RedisValue, dd: "DD", callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  dropindex(index: RedisValue, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `FT.DROPINDEX` with Buffers in the reply. */
-  dropindexBuffer(index: RedisValue, dd: "DD", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  dropindexBuffer(index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  dropindexBuffer(index: RedisValue, dd: "DD", callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  dropindexBuffer(index: RedisValue, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `FT.EXPLAIN`. */
-  explain(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string>): Result<string, Context>;
-  explain(index: RedisValue, query: RedisValue, callback?: Callback<string>): Result<string, Context>;
+  explain(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string>): OwnResult<string, Context>;
+  explain(index: RedisValue, query: RedisValue, callback?: Callback<string>): OwnResult<string, Context>;
   /** `FT.EXPLAIN` with Buffers in the reply. */
-  explainBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  explainBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  explainBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  explainBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `FT.EXPLAINCLI`. */
-  explaincli(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string[]>): Result<string[], Context>;
-  explaincli(index: RedisValue, query: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  explaincli(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string[]>): OwnResult<string[], Context>;
+  explaincli(index: RedisValue, query: RedisValue, callback?: Callback<string[]>): OwnResult<string[], Context>;
   /** `FT.EXPLAINCLI` with Buffers in the reply. */
-  explaincliBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
-  explaincliBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  explaincliBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer[]>): OwnResult<Buffer[], Context>;
+  explaincliBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer[]>): OwnResult<Buffer[], Context>;
   /** Sends `FT.HYBRID`. */
-  hybrid(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  hybrid(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  hybrid(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  hybrid(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** `FT.HYBRID` with Buffers in the reply. */
-  hybridBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  hybridBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  hybridBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  hybridBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** Sends `FT.INFO`. */
-  info(index: RedisValue, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(index: RedisValue, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `FT.INFO` with Buffers in the reply. */
-  infoBuffer(index: RedisValue, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(index: RedisValue, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `FT.PROFILE`. */
-  profile(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  profile(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  profile(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  profile(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** `FT.PROFILE` with Buffers in the reply. */
-  profileBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  profileBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  profileBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  profileBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** Sends `FT.SEARCH`. */
-  search(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<string>>]): Result<SearchReply<string>, Context>;
-  search(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchReply<string>, Context>;
+  search(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<string>>]): OwnResult<SearchReply<string>, Context>;
+  search(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<SearchReply<string>, Context>;
   /** `FT.SEARCH` with Buffers in the reply. */
-  searchBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<Buffer>>]): Result<SearchReply<Buffer>, Context>;
-  searchBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchReply<Buffer>, Context>;
+  searchBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<Buffer>>]): OwnResult<SearchReply<Buffer>, Context>;
+  searchBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<SearchReply<Buffer>, Context>;
   /** Sends `FT.SPELLCHECK`. */
-  spellcheck(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  spellcheck(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  spellcheck(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  spellcheck(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** `FT.SPELLCHECK` with Buffers in the reply. */
-  spellcheckBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  spellcheckBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  spellcheckBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
+  spellcheckBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
   /** Sends `FT.SUGADD`. */
-  sugadd(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  sugadd(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): Result<number, Context>;
-  sugadd(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  sugadd(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): Result<number, Context>;
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): OwnResult<number, Context>;
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): OwnResult<number, Context>;
   /** `FT.SUGADD` with Buffers in the reply. */
-  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): Result<number, Context>;
-  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
-  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): Result<number, Context>;
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): OwnResult<number, Context>;
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `FT.SUGDEL`. */
-  sugdel(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  sugdel(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `FT.SUGDEL` with Buffers in the reply. */
-  sugdelBuffer(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  sugdelBuffer(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `FT.SUGGET`. */
-  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<string[] | null> | undefined]): Result<string[] | null, Context>;
+  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<string[] | null> | undefined]): OwnResult<string[] | null, Context>;
   /** `FT.SUGGET` with Buffers in the reply. */
-  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<Buffer[] | null> | undefined]): Result<Buffer[] | null, Context>;
+  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<Buffer[] | null> | undefined]): OwnResult<Buffer[] | null, Context>;
   /** Sends `FT.SUGLEN`. */
-  suglen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  suglen(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** `FT.SUGLEN` with Buffers in the reply. */
-  suglenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  suglenBuffer(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `FT.SYNDUMP`. */
-  syndump(index: RedisValue, callback?: Callback<Record<string, string[]>>): Result<Record<string, string[]>, Context>;
+  syndump(index: RedisValue, callback?: Callback<Record<string, string[]>>): OwnResult<Record<string, string[]>, Context>;
   /** `FT.SYNDUMP` with Buffers in the reply. */
-  syndumpBuffer(index: RedisValue, callback?: Callback<Record<string, Buffer[]>>): Result<Record<string, Buffer[]>, Context>;
+  syndumpBuffer(index: RedisValue, callback?: Callback<Record<string, Buffer[]>>): OwnResult<Record<string, Buffer[]>, Context>;
   /** Sends `FT.SYNUPDATE`. */
-  synupdate(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  synupdate(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  synupdate(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  synupdate(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  synupdate(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  synupdate(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): OwnResult<"OK", Context>;
+  synupdate(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  synupdate(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): OwnResult<"OK", Context>;
   /** `FT.SYNUPDATE` with Buffers in the reply. */
-  synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  synupdateBuffer(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
-  synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  synupdateBuffer(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  synupdateBuffer(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): OwnResult<Buffer, Context>;
+  synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  synupdateBuffer(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): OwnResult<Buffer, Context>;
   /** Sends `FT.TAGVALS`. */
-  tagvals(index: RedisValue, field: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
+  tagvals(index: RedisValue, field: string | Buffer, callback?: Callback<string[]>): OwnResult<string[], Context>;
   /** `FT.TAGVALS` with Buffers in the reply. */
-  tagvalsBuffer(index: RedisValue, field: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  tagvalsBuffer(index: RedisValue, field: string | Buffer, callback?: Callback<Buffer[]>): OwnResult<Buffer[], Context>;
 }
 
 /** The commands `TS.*` as methods; generic in where they are called. */
 export interface TimeSeriesCommands<Context extends ClientContext> {
   /** Sends `TS.ADD`. */
-  add(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
-  add(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  add(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  add(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<number, Context>;
   /** `TS.ADD` with Buffers in the reply. */
-  addBuffer(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
-  addBuffer(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  addBuffer(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  addBuffer(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<number, Context>;
   /** Sends `TS.ALTER`. */
-  alter(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  alter(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  alter(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  alter(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): OwnResult<"OK", Context>;
   /** `TS.ALTER` with Buffers in the reply. */
-  alterBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  alterBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  alterBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  alterBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): OwnResult<Buffer, Context>;
   /** Sends `TS.CREATE`. */
-  create(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  create(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  create(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  create(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): OwnResult<"OK", Context>;
   /** `TS.CREATE` with Buffers in the reply. */
-  createBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  createBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  createBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  createBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): OwnResult<Buffer, Context>;
   /** Sends `TS.CREATERULE`. */
-  createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `TS.CREATERULE` with Buffers in the reply. */
-  createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `TS.DECRBY`. */
-  decrby(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
-  decrby(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  decrby(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  decrby(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<number, Context>;
   /** `TS.DECRBY` with Buffers in the reply. */
-  decrbyBuffer(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
-  decrbyBuffer(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  decrbyBuffer(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  decrbyBuffer(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<number, Context>;
   /** Sends `TS.DEL`. */
-  del(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): Result<number, Context>;
+  del(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): OwnResult<number, Context>;
   /** `TS.DEL` with Buffers in the reply. */
-  delBuffer(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): Result<number, Context>;
+  delBuffer(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `TS.DELETERULE`. */
-  deleterule(source: RedisKey, destination: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  deleterule(source: RedisKey, destination: RedisKey, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `TS.DELETERULE` with Buffers in the reply. */
-  deleteruleBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  deleteruleBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `TS.GET`. */
-  get(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
-  get(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  get(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): OwnResult<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  get(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): OwnResult<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
   /** `TS.GET` with Buffers in the reply. */
-  getBuffer(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
-  getBuffer(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  getBuffer(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): OwnResult<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  getBuffer(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): OwnResult<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
   /** Sends `TS.INCRBY`. */
-  incrby(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
-  incrby(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  incrby(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  incrby(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<number, Context>;
   /** `TS.INCRBY` with Buffers in the reply. */
-  incrbyBuffer(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
-  incrbyBuffer(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  incrbyBuffer(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): OwnResult<number, Context>;
+  incrbyBuffer(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<number, Context>;
   /** Sends `TS.INFO`. */
-  info(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `TS.INFO` with Buffers in the reply. */
-  infoBuffer(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
-  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `TS.MADD`. */
-  madd(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): Result<(number | Error)[], Context>;
-  madd(...args: OneOrMany<RedisValue>[]): Result<(number | Error)[], Context>;
+  madd(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): OwnResult<(number | Error)[], Context>;
+  madd(...args: OneOrMany<RedisValue>[]): OwnResult<(number | Error)[], Context>;
   /** `TS.MADD` with Buffers in the reply. */
-  maddBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): Result<(number | Error)[], Context>;
-  maddBuffer(...args: OneOrMany<RedisValue>[]): Result<(number | Error)[], Context>;
+  maddBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): OwnResult<(number | Error)[], Context>;
+  maddBuffer(...args: OneOrMany<RedisValue>[]): OwnResult<(number | Error)[], Context>;
   /** Sends `TS.MGET`. */
-  mget(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  mget(...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mget(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): OwnResult<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mget(...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** `TS.MGET` with Buffers in the reply. */
-  mgetBuffer(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  mgetBuffer(...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mgetBuffer(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): OwnResult<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mgetBuffer(...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** Sends `TS.MRANGE`. */
-  mrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  mrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): OwnResult<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** `TS.MRANGE` with Buffers in the reply. */
-  mrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  mrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): OwnResult<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** Sends `TS.MREVRANGE`. */
-  mrevrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  mrevrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrevrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): OwnResult<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrevrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** `TS.MREVRANGE` with Buffers in the reply. */
-  mrevrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
-  mrevrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrevrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): OwnResult<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrevrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
   /** Sends `TS.QUERYINDEX`. */
-  queryindex(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
-  queryindex(...filters: OneOrMany<RedisValue>[]): Result<string[], Context>;
+  queryindex(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<string[]>]): OwnResult<string[], Context>;
+  queryindex(...filters: OneOrMany<RedisValue>[]): OwnResult<string[], Context>;
   /** `TS.QUERYINDEX` with Buffers in the reply. */
-  queryindexBuffer(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  queryindexBuffer(...filters: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
+  queryindexBuffer(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): OwnResult<Buffer[], Context>;
+  queryindexBuffer(...filters: OneOrMany<RedisValue>[]): OwnResult<Buffer[], Context>;
   /** Sends `TS.RANGE`. */
-  range(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
-  range(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  range(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): OwnResult<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  range(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   /** `TS.RANGE` with Buffers in the reply. */
-  rangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
-  rangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  rangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): OwnResult<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  rangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   /** Sends `TS.REVRANGE`. */
-  revrange(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
-  revrange(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  revrange(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): OwnResult<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  revrange(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
   /** `TS.REVRANGE` with Buffers in the reply. */
-  revrangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
-  revrangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  revrangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): OwnResult<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  revrangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
 }
 
 /** The commands `BF.*` as methods; generic in where they are called. */
 export interface BloomCommands<Context extends ClientContext> {
   /** Sends `BF.ADD`. */
-  add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `BF.ADD` with Buffers in the reply. */
-  addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `BF.CARD`. */
-  card(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  card(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** `BF.CARD` with Buffers in the reply. */
-  cardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  cardBuffer(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `BF.EXISTS`. */
-  exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `BF.EXISTS` with Buffers in the reply. */
-  existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `BF.INFO`. */
-  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `BF.INFO` with Buffers in the reply. */
-  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `BF.INSERT`. */
-  insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** `BF.INSERT` with Buffers in the reply. */
-  insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `BF.LOADCHUNK`. */
-  loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `BF.LOADCHUNK` with Buffers in the reply. */
-  loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `BF.MADD`. */
-  madd(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  madd(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  madd(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  madd(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** `BF.MADD` with Buffers in the reply. */
-  maddBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  maddBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  maddBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  maddBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `BF.MEXISTS`. */
-  mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** `BF.MEXISTS` with Buffers in the reply. */
-  mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `BF.RESERVE`. */
-  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, nonscaling: "NONSCALING", callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, nonscaling: "NONSCALING", callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `BF.RESERVE` with Buffers in the reply. */
-  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `BF.SCANDUMP`. */
-  scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): Result<[iterator: number, data: string | null], Context>;
+  scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): OwnResult<[iterator: number, data: string | null], Context>;
   /** `BF.SCANDUMP` with Buffers in the reply. */
-  scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): Result<[iterator: number, data: Buffer | null], Context>;
+  scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): OwnResult<[iterator: number, data: Buffer | null], Context>;
 }
 
 /** The commands `CF.*` as methods; generic in where they are called. */
 export interface CuckooCommands<Context extends ClientContext> {
   /** Sends `CF.ADD`. */
-  add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `CF.ADD` with Buffers in the reply. */
-  addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.ADDNX`. */
-  addnx(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  addnx(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `CF.ADDNX` with Buffers in the reply. */
-  addnxBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  addnxBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.COUNT`. */
-  count(key: RedisKey, item: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  count(key: RedisKey, item: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
   /** `CF.COUNT` with Buffers in the reply. */
-  countBuffer(key: RedisKey, item: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  countBuffer(key: RedisKey, item: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `CF.DEL`. */
-  del(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  del(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `CF.DEL` with Buffers in the reply. */
-  delBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  delBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.EXISTS`. */
-  exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `CF.EXISTS` with Buffers in the reply. */
-  existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `CF.INFO`. */
-  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `CF.INFO` with Buffers in the reply. */
-  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `CF.INSERT`. */
-  insert(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insert(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** `CF.INSERT` with Buffers in the reply. */
-  insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  insertBuffer(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `CF.INSERTNX`. */
-  insertnx(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnx(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  insertnx(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnx(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  insertnx(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnx(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  insertnx(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnx(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnx(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnx(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
+  insertnx(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnx(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
+  insertnx(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnx(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
+  insertnx(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnx(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
   /** `CF.INSERTNX` with Buffers in the reply. */
-  insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnxBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnxBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  insertnxBuffer(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnxBuffer(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
-  insertnxBuffer(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  insertnxBuffer(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnxBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
+  insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnxBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
+  insertnxBuffer(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnxBuffer(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
+  insertnxBuffer(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  insertnxBuffer(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
   /** Sends `CF.LOADCHUNK`. */
-  loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `CF.LOADCHUNK` with Buffers in the reply. */
-  loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `CF.MEXISTS`. */
-  mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** `CF.MEXISTS` with Buffers in the reply. */
-  mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `CF.RESERVE`. */
-  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, capacity: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `CF.RESERVE` with Buffers in the reply. */
-  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, capacity: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `CF.SCANDUMP`. */
-  scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): Result<[iterator: number, data: string | null], Context>;
+  scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): OwnResult<[iterator: number, data: string | null], Context>;
   /** `CF.SCANDUMP` with Buffers in the reply. */
-  scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): Result<[iterator: number, data: Buffer | null], Context>;
+  scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): OwnResult<[iterator: number, data: Buffer | null], Context>;
 }
 
 /** The commands `CMS.*` as methods; generic in where they are called. */
 export interface CountMinCommands<Context extends ClientContext> {
   /** Sends `CMS.INCRBY`. */
-  incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
   /** `CMS.INCRBY` with Buffers in the reply. */
-  incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
   /** Sends `CMS.INFO`. */
-  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `CMS.INFO` with Buffers in the reply. */
-  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `CMS.INITBYDIM`. */
-  initbydim(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  initbydim(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `CMS.INITBYDIM` with Buffers in the reply. */
-  initbydimBuffer(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  initbydimBuffer(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `CMS.INITBYPROB`. */
-  initbyprob(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  initbyprob(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `CMS.INITBYPROB` with Buffers in the reply. */
-  initbyprobBuffer(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  initbyprobBuffer(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `CMS.MERGE`. */
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  merge(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  merge(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): OwnResult<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): OwnResult<"OK", Context>;
   /** `CMS.MERGE` with Buffers in the reply. */
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  mergeBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  mergeBuffer(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  mergeBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): OwnResult<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  mergeBuffer(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): OwnResult<Buffer, Context>;
   /** Sends `CMS.QUERY`. */
-  query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
   /** `CMS.QUERY` with Buffers in the reply. */
-  queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
 }
 
 /** The commands `TOPK.*` as methods; generic in where they are called. */
 export interface TopKCommands<Context extends ClientContext> {
   /** Sends `TOPK.ADD`. */
-  add(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
-  add(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<(string | null)[], Context>;
+  add(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): OwnResult<(string | null)[], Context>;
+  add(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<(string | null)[], Context>;
   /** `TOPK.ADD` with Buffers in the reply. */
-  addBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
-  addBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<(Buffer | null)[], Context>;
+  addBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): OwnResult<(Buffer | null)[], Context>;
+  addBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<(Buffer | null)[], Context>;
   /** Sends `TOPK.COUNT`. */
-  count(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  count(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  count(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  count(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
   /** `TOPK.COUNT` with Buffers in the reply. */
-  countBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  countBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  countBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  countBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<number[], Context>;
   /** Sends `TOPK.INCRBY`. */
-  incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
-  incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(string | null)[], Context>;
+  incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): OwnResult<(string | null)[], Context>;
+  incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): OwnResult<(string | null)[], Context>;
   /** `TOPK.INCRBY` with Buffers in the reply. */
-  incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
-  incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(Buffer | null)[], Context>;
+  incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): OwnResult<(Buffer | null)[], Context>;
+  incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): OwnResult<(Buffer | null)[], Context>;
   /** Sends `TOPK.INFO`. */
-  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `TOPK.INFO` with Buffers in the reply. */
-  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `TOPK.LIST`. */
-  list(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
-  list(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
+  list(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(string | number)[]>): OwnResult<(string | number)[], Context>;
+  list(key: RedisKey, callback?: Callback<string[]>): OwnResult<string[], Context>;
   /** `TOPK.LIST` with Buffers in the reply. */
-  listBuffer(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
-  listBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  listBuffer(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(Buffer | number)[]>): OwnResult<(Buffer | number)[], Context>;
+  listBuffer(key: RedisKey, callback?: Callback<Buffer[]>): OwnResult<Buffer[], Context>;
   /** Sends `TOPK.QUERY`. */
-  query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** `TOPK.QUERY` with Buffers in the reply. */
-  queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
-  queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
   /** Sends `TOPK.RESERVE`. */
-  reserve(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  reserve(key: RedisKey, topk: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  reserve(key: RedisKey, topk: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `TOPK.RESERVE` with Buffers in the reply. */
-  reserveBuffer(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  reserveBuffer(key: RedisKey, topk: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  reserveBuffer(key: RedisKey, topk: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
 }
 
 /** The commands `TDIGEST.*` as methods; generic in where they are called. */
 export interface TDigestCommands<Context extends ClientContext> {
   /** Sends `TDIGEST.ADD`. */
-  add(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  add(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<"OK", Context>;
+  add(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  add(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<"OK", Context>;
   /** `TDIGEST.ADD` with Buffers in the reply. */
-  addBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  addBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<Buffer, Context>;
+  addBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  addBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<Buffer, Context>;
   /** Sends `TDIGEST.BYRANK`. */
-  byrank(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  byrank(key: RedisKey, ...ranks: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  byrank(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  byrank(key: RedisKey, ...ranks: OneOrMany<number | string>[]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   /** `TDIGEST.BYRANK` with Buffers in the reply. */
-  byrankBuffer(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
-  byrankBuffer(key: RedisKey, ...ranks: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  byrankBuffer(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  byrankBuffer(key: RedisKey, ...ranks: OneOrMany<number | string>[]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.BYREVRANK`. */
-  byrevrank(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  byrevrank(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  byrevrank(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  byrevrank(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   /** `TDIGEST.BYREVRANK` with Buffers in the reply. */
-  byrevrankBuffer(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
-  byrevrankBuffer(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  byrevrankBuffer(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  byrevrankBuffer(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.CDF`. */
-  cdf(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  cdf(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  cdf(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  cdf(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   /** `TDIGEST.CDF` with Buffers in the reply. */
-  cdfBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
-  cdfBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  cdfBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  cdfBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.CREATE`. */
-  create(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
-  create(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  create(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
+  create(key: RedisKey, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `TDIGEST.CREATE` with Buffers in the reply. */
-  createBuffer(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
-  createBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  createBuffer(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  createBuffer(key: RedisKey, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `TDIGEST.INFO`. */
-  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `TDIGEST.INFO` with Buffers in the reply. */
-  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `TDIGEST.MAX`. */
-  max(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  max(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): OwnResult<ReplyShape<string, number, Context["mapping"]>, Context>;
   /** `TDIGEST.MAX` with Buffers in the reply. */
-  maxBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  maxBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): OwnResult<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   /** Sends `TDIGEST.MERGE`. */
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<"OK">]): Result<"OK", Context>;
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE"]): Result<"OK", Context>;
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, callback: Callback<"OK">]): Result<"OK", Context>;
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string]): Result<"OK", Context>;
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE", callback: Callback<"OK">]): Result<"OK", Context>;
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE"]): Result<"OK", Context>;
-  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE"]): OwnResult<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string]): OwnResult<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE", callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE"]): OwnResult<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): OwnResult<"OK", Context>;
+  merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): OwnResult<"OK", Context>;
   /** `TDIGEST.MERGE` with Buffers in the reply. */
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<Buffer>]): Result<Buffer, Context>;
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE"]): Result<Buffer, Context>;
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, callback: Callback<Buffer>]): Result<Buffer, Context>;
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string]): Result<Buffer, Context>;
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE", callback: Callback<Buffer>]): Result<Buffer, Context>;
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE"]): Result<Buffer, Context>;
-  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  mergeBuffer(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE"]): OwnResult<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string]): OwnResult<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE", callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE"]): OwnResult<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
+  mergeBuffer(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): OwnResult<Buffer, Context>;
   /** Sends `TDIGEST.MIN`. */
-  min(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  min(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): OwnResult<ReplyShape<string, number, Context["mapping"]>, Context>;
   /** `TDIGEST.MIN` with Buffers in the reply. */
-  minBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  minBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): OwnResult<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   /** Sends `TDIGEST.QUANTILE`. */
-  quantile(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
-  quantile(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  quantile(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  quantile(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): OwnResult<ReplyShape<string[], number[], Context["mapping"]>, Context>;
   /** `TDIGEST.QUANTILE` with Buffers in the reply. */
-  quantileBuffer(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
-  quantileBuffer(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  quantileBuffer(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  quantileBuffer(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): OwnResult<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
   /** Sends `TDIGEST.RANK`. */
-  rank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
-  rank(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  rank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  rank(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<number[], Context>;
   /** `TDIGEST.RANK` with Buffers in the reply. */
-  rankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
-  rankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  rankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  rankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<number[], Context>;
   /** Sends `TDIGEST.RESET`. */
-  reset(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  reset(key: RedisKey, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `TDIGEST.RESET` with Buffers in the reply. */
-  resetBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  resetBuffer(key: RedisKey, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `TDIGEST.REVRANK`. */
-  revrank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
-  revrank(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  revrank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  revrank(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<number[], Context>;
   /** `TDIGEST.REVRANK` with Buffers in the reply. */
-  revrankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
-  revrankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  revrankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): OwnResult<number[], Context>;
+  revrankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): OwnResult<number[], Context>;
   /** Sends `TDIGEST.TRIMMED_MEAN`. */
-  trimmed_mean(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  trimmed_mean(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): OwnResult<ReplyShape<string, number, Context["mapping"]>, Context>;
   /** `TDIGEST.TRIMMED_MEAN` with Buffers in the reply. */
-  trimmed_meanBuffer(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  trimmed_meanBuffer(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): OwnResult<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
 }
 
 /** The families of module commands on a client or pipeline. */
 export interface ModuleCommands<Context extends ClientContext> {
   /** The commands `JSON.*`; see docs/modules.md. */
-  readonly json: JSONCommands<Context>;
+  readonly json: JSONCommands<Whole<Context>>;
   /** The commands `FT.*`; see docs/modules.md. */
-  readonly ft: SearchCommands<Context>;
+  readonly ft: SearchCommands<Whole<Context>>;
   /** The commands `TS.*`; see docs/modules.md. */
-  readonly ts: TimeSeriesCommands<Context>;
+  readonly ts: TimeSeriesCommands<Whole<Context>>;
   /** The commands `BF.*`; see docs/modules.md. */
-  readonly bf: BloomCommands<Context>;
+  readonly bf: BloomCommands<Whole<Context>>;
   /** The commands `CF.*`; see docs/modules.md. */
-  readonly cf: CuckooCommands<Context>;
+  readonly cf: CuckooCommands<Whole<Context>>;
   /** The commands `CMS.*`; see docs/modules.md. */
-  readonly cms: CountMinCommands<Context>;
+  readonly cms: CountMinCommands<Whole<Context>>;
   /** The commands `TOPK.*`; see docs/modules.md. */
-  readonly topk: TopKCommands<Context>;
+  readonly topk: TopKCommands<Whole<Context>>;
   /** The commands `TDIGEST.*`; see docs/modules.md. */
-  readonly tdigest: TDigestCommands<Context>;
+  readonly tdigest: TDigestCommands<Whole<Context>>;
 }
 
 /** The replies of module commands as `call()` returns them, by name. */

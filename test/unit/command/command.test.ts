@@ -14,7 +14,9 @@ import {
 } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { ReplyForm } from "../../../src/command/reply-form";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { Decode } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
 import { uncaughtDuring } from "../../support/uncaught";
 
@@ -141,7 +143,8 @@ describe("Command", () => {
           }
           if (step === "fulfil") {
             reply(`reply ${index}`);
-            command.fulfil(command.isReadAsBuffers ? Buffer.from(`reply ${index}`) : `reply ${index}`, SHAPE);
+            const areBuffers = command.decodingOn(0) === Decode.Buffers;
+            command.fulfil(areBuffers ? Buffer.from(`reply ${index}`) : `reply ${index}`, SHAPE);
           }
           if (step === "know it") {
             settle(`known ${index}`);
@@ -295,9 +298,27 @@ describe("Command", () => {
   });
 
   it("is a user's unless it is said to be another's, and new", () => {
-    expect(make()).to.include({ origin: Origin.User, state: CommandState.Created, isReadAsBuffers: false });
+    expect(make()).to.include({ origin: Origin.User, state: CommandState.Created });
     expect(issuedBy(Origin.Client, make()).origin).to.equal(Origin.Client);
-    expect(make("get", ["k"], true).isReadAsBuffers).to.equal(true);
+  });
+
+  it("decides how its reply is decoded: its caller, a form, and a replaced resolve", () => {
+    const { Buffers, BigInts, Maps, Resp3Shapes, StringNumbers } = Decode;
+    const connection = Resp3Shapes | StringNumbers;
+    const plain = make();
+    const bytes = make("get", ["k"], true);
+    const formed = make();
+    formed.ensureExtra().form = new ReplyForm({ map: "map", number: "bigint" });
+    const traced = make();
+    traced.ensureExtra();
+    expect([plain, bytes, formed, traced].map((one) => one.decodingOn(connection))).to.deep.equal([
+      connection,
+      connection | Buffers,
+      Resp3Shapes | Maps | BigInts,
+      connection,
+    ]);
+    for (const command of [formed, traced]) command.resolve = () => {};
+    expect([formed.decodingOn(0), traced.decodingOn(0)]).to.deep.equal([Maps | BigInts | Buffers, Buffers]);
   });
 
   it("knows its place only where it was told", () => {

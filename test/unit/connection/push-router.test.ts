@@ -9,7 +9,7 @@ import { CommandQueue } from "../../../src/connection/command-queue";
 import { type MessageListener, PushRouter } from "../../../src/connection/push-router";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
 import { ParserError } from "../../../src/errors";
-import type { Reply } from "../../../src/protocol/resp-types";
+import { Decode, type Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
 
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
@@ -43,7 +43,7 @@ describe("PushRouter", () => {
     queue = new CommandQueue();
     subscriptions = new Subscriptions();
     told = [];
-    router = new PushRouter(queue, { subscriptions, messages }, stringNumbers);
+    router = new PushRouter(queue, { subscriptions, messages }, stringNumbers ? Decode.StringNumbers : 0);
   }
 
   /** A command that was written; its answer is told. */

@@ -4,7 +4,7 @@ import { Parser } from "../../../src/protocol/parser";
 import { Decode, type Reply } from "../../../src/protocol/resp-types";
 import { FEEDS, parse, parseOne, RecordingSink, viaPush, viaReserve } from "./recording-sink";
 
-const { Buffers, Resp3Shapes, StringNumbers } = Decode;
+const { BigInts, Buffers, Maps, Objects, Resp3Shapes, StringNumbers } = Decode;
 
 interface Sample {
   readonly wire: string;
@@ -145,6 +145,49 @@ describe("parser: values", () => {
       }
     });
   }
+
+  describe("with forms of one call", () => {
+    const NESTED = "%2\r\n+a\r\n:1\r\n:2\r\n*1\r\n%1\r\n$1\r\nb\r\n#t\r\n";
+
+    it("makes Map of maps at any depth, with texts as keys", () => {
+      const inner = (value: Reply): Reply => new Map([["b", value]]);
+      const outer = (one: Reply, value: Reply): Reply =>
+        new Map([
+          ["a", one],
+          ["2", [inner(value)]],
+        ] as [string, Reply][]);
+      expect(parseOne(NESTED, Maps)).to.deep.equal(outer(1, 1));
+      expect(parseOne(NESTED, Maps | Resp3Shapes)).to.deep.equal(outer(1, true));
+      expect(parseOne(NESTED, Maps | Buffers | BigInts)).to.deep.equal(outer(1n, 1));
+      expect([
+        ...(parseOne("%2\r\n:2\r\n:0\r\n:1\r\n:0\r\n", Maps) as Map<string, Reply>).keys(),
+      ]).to.deep.equal(["2", "1"]);
+      expect(parseOne("%0\r\n", Maps)).to.deep.equal(new Map());
+      expect(parseOne("%?\r\n+k\r\n$1\r\nv\r\n.\r\n", Maps | Buffers)).to.deep.equal(
+        new Map([["k", bytes("v")]]),
+      );
+      expect(parseOne("%1\r\n%1\r\n+a\r\n:1\r\n:2\r\n", Maps | BigInts)).to.deep.equal(
+        new Map([['["a","1"]', 2n]]),
+      );
+    });
+
+    it("makes objects of maps and leaves other types alone", () => {
+      expect(parseOne(NESTED, Objects)).to.deep.equal({ a: 1, 2: [{ b: 1 }] });
+      expect(parseOne(",1.5\r\n", Objects)).to.equal("1.5");
+    });
+
+    it("makes bigints of integers and big numbers, exactly", () => {
+      for (const text of ["0", "7", "-1", "123456789012345", "9223372036854775807", "-9223372036854775808"]) {
+        expect(parseOne(`:${text}\r\n`, BigInts)).to.equal(BigInt(text));
+      }
+      expect(parseOne(":+7\r\n", BigInts)).to.equal(7n);
+      expect(parseOne("(-3492890328409238509324850943850943825024385\r\n", BigInts)).to.equal(
+        -3492890328409238509324850943850943825024385n,
+      );
+      expect(parseOne("*2\r\n:1\r\n,1.5\r\n", BigInts | Resp3Shapes)).to.deep.equal([1n, 1.5]);
+      expect(parseOne("*1\r\n:12\r\n", BigInts | Buffers)).to.deep.equal([12n]);
+    });
+  });
 
   it("gives doubles as strings to *Buffer with StringNumbers", () => {
     expect(parseOne(",1.5\r\n", StringNumbers | Buffers)).to.equal("1.5");

@@ -23,15 +23,15 @@ function signatures(notation: string, reply: string | Record<string, string>): s
 describe("notation of arguments", () => {
   it("reads values, words, choices, options and lists", () => {
     expect(signatures("key! start# [NX|XX]", "number")).to.deep.equal([
-      'key: RedisKey, start: number | string, condition: "NX" | "XX", callback?: Callback<number> => number',
-      "key: RedisKey, start: number | string, callback?: Callback<number> => number",
+      'key: RedisKey, start: number | string, condition: "NX" | "XX", callback?: Callback<number, Context> => number',
+      "key: RedisKey, start: number | string, callback?: Callback<number, Context> => number",
     ]);
     expect(signatures("key! member...", "number")).to.deep.equal([
-      "...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number>] => number",
+      "...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<number, Context>] => number",
       "key: RedisKey, ...members: OneOrMany<RedisValue>[] => number",
     ]);
     expect(signatures("data:object", '"OK"')).to.deep.equal([
-      'data: object, callback?: Callback<"OK"> => "OK"',
+      'data: object, callback?: Callback<"OK", Context> => "OK"',
     ]);
   });
 
@@ -83,7 +83,21 @@ describe("overloads", () => {
   it("give Buffers for strings and status words in the twins", () => {
     expect(replyTypes('"OK" | null', true).legacy).to.equal("Buffer | null");
     expect(replyTypes('"OK" | "NOKEY"', true).legacy).to.equal("Buffer");
-    expect(replyTypes("V => number", true)).to.deep.equal({ legacy: "Buffer", resp3: "number" });
+    expect(replyTypes("V => number", true)).to.deep.equal({ legacy: "Buffer", resp3: "number", maps: [] });
+  });
+
+  it("have the types of views: a form for each shape, and for their callbacks", () => {
+    const line = (hasOwnForm: boolean): string[] =>
+      shapesOf([{ tree: fromNotation("key!"), reply: "V => number => V[]" }]).flatMap((shape) =>
+        signatureLines({ ...plain, hasOwnForm }, shape),
+      );
+    const shape = 'ReplyShape<string, number, Context["mapping"], string[]>';
+    expect(line(false)).to.deep.equal([
+      `method(key: RedisKey, callback?: Callback<${shape}, Context>): Result<${shape}, Context>;`,
+    ]);
+    expect(line(true)).to.deep.equal([
+      `method(key: RedisKey, callback?: Callback<${shape}>): OwnResult<${shape}, Context>;`,
+    ]);
   });
 });
 
@@ -124,7 +138,7 @@ describe("generated signatures", () => {
     const lines = source.split("\n");
     const names = new Set<string>();
     for (const [index, line] of lines.entries()) {
-      const [, name = ""] = /^ {2}"?([\w-]+)"?[(<]/.exec(line) ?? [];
+      const [, name = ""] = /^ {2}"?([a-z][\w-]*)"?[(<]/.exec(line) ?? [];
       if (name === "" || names.has(name)) continue;
       names.add(name);
       expect(lines[index - 1]?.trim(), name).to.match(/\*\/$/);
