@@ -61,10 +61,13 @@ async function open(side: Side, port: number): Promise<Client> {
   };
 }
 
+/** A relay that waits for acknowledgements (Nagle) would delay the last replies of a connection by 40 ms. */
+const AT_ONCE = { noDelay: true };
+
 /** The configured address: leads to the server that is the present one. */
 async function startFront(present: () => Endpoint): Promise<Server> {
-  const front = createServer((socket) => {
-    const inner = connect(present().port, "127.0.0.1");
+  const front = createServer(AT_ONCE, (socket) => {
+    const inner = connect({ ...AT_ONCE, port: present().port, host: "127.0.0.1" });
     socket.pipe(inner).pipe(socket);
     const end = (): void => {
       socket.destroy();
@@ -137,7 +140,9 @@ async function run(side: Side, kind: Kind): Promise<void> {
 }
 
 async function startIPv6({ port }: Endpoint): Promise<Server> {
-  const relay = createServer((socket) => socket.pipe(connect(port, "127.0.0.1")).pipe(socket));
+  const relay = createServer(AT_ONCE, (socket) =>
+    socket.pipe(connect({ ...AT_ONCE, port, host: "127.0.0.1" })).pipe(socket),
+  );
   await new Promise<void>((resolve) => relay.listen(0, "::1", resolve));
   return relay;
 }

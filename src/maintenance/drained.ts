@@ -11,6 +11,11 @@ export function isDrained(queue: CommandQueue): boolean {
   return queue.pending().every(isBlocking);
 }
 
+/** The last command whose reply the connection owes before it is drained. */
+export function lastOwed(queue: CommandQueue): Command | undefined {
+  return queue.lastOf((command) => !isBlocking(command));
+}
+
 function isBlocking(command: Command | undefined): boolean {
   return command !== undefined && (flagsFor(command.spec, command.args) & CommandFlag.Blocking) !== 0;
 }

@@ -18,7 +18,7 @@ import { TcpConnector } from "../link/tcp-connector";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
-import { atTurnEnd, clockMs, startTimer, stopTimer } from "../util/scheduling";
+import { atTurnEnd, clockMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import {
   becomeCurrent,
   becomeNext,
@@ -27,7 +27,7 @@ import {
   type NoticeHearer,
   type RoleDeps,
 } from "./connection-roles";
-import { isDrained } from "./drained";
+import { isDrained, lastOwed } from "./drained";
 import { endpointType } from "./endpoint-type";
 import { type Address, type Notice, readNotice } from "./notices";
 import { Overlap } from "./overlap";
@@ -64,9 +64,8 @@ export interface MoverOwner {
   onEnd(): void;
 }
 
-/** How often a connection is checked that still owes replies. */
-const DRAIN_CHECK_MS = 1;
-const RETIRED_CHECK_MS = 20;
+/** How often a connection is checked that still owes replies to commands that have settled, or are blocked. */
+const CHECK_MS = 20;
 
 export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   isHolding = false;
@@ -109,7 +108,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     if (this.isHolding || successor === null || this.state.move?.status !== "ready" || link.isBound) return;
     this.isHolding = true;
     link.resume();
-    atTurnEnd(() => this.changeWhenDrained(successor));
+    atTurnEnd(() => this.awaitDrain(successor));
   }
 
   stop(): void {
@@ -260,13 +259,31 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   // --- the change ------------------------------------------------------------------------------
 
-  private changeWhenDrained(successor: Successor): void {
+  /**
+   * Held commands wait twice: for the replies of the former ones and for their own. So the change follows the last reply
+   * immediately. A command that settles earlier, by its time limit for example, is still owed a reply.
+   */
+  private awaitDrain(successor: Successor): void {
+    const { connection: old } = this.link;
+    const onSettled = (): void => nextTick(() => this.changeIfDrained(successor));
+    if (old !== null)
+      lastOwed(old.queue)?.ensureExtra().addHook({ onFulfilled: onSettled, onFailed: onSettled });
+    this.checkDrain(successor);
+  }
+
+  private checkDrain(successor: Successor): void {
+    if (!this.changeIfDrained(successor)) startTimer(() => this.checkDrain(successor), CHECK_MS);
+  }
+
+  /** Returns false while the change waits. */
+  private changeIfDrained(successor: Successor): boolean {
     const { move } = this.state;
     const { connection: old } = this.link;
-    if (!this.isHolding || this.successor !== successor || move === null || old === null) return;
+    if (!this.isHolding || this.successor !== successor || move === null || old === null) return true;
     const isLate = clockMs() >= move.endMs;
-    if (isLate || isDrained(old.queue)) this.changeOver(old, successor, isLate);
-    else startTimer(() => this.changeWhenDrained(successor), DRAIN_CHECK_MS);
+    if (!isLate && !isDrained(old.queue)) return false;
+    this.changeOver(old, successor, isLate);
+    return true;
   }
 
   private changeOver(old: Connection, successor: Successor, isLate: boolean): void {
@@ -307,7 +324,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     if (!this.retired.has(connection)) return;
     if (connection.queue.length === 0) connection.end();
     else if (clockMs() >= endMs) this.close(connection);
-    else startTimer(() => this.watchRetired(connection, endMs), RETIRED_CHECK_MS).unref();
+    else startTimer(() => this.watchRetired(connection, endMs), CHECK_MS).unref();
   }
 
   private close(connection: Connection): void {
