@@ -1,8 +1,9 @@
 /**
  * Builds the chain of dispatchers for the options of a client, from the bottom up:
  *
- *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Merger ->] [ReplicaReads ->] [Tracking ->] link
- *                                                                                         \-> links of replicas
+ *   [WriteObserver ->] [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Merger ->]
+ *     [ReplicaReads ->] [Tracking ->] link
+ *                   \-> links of replicas
  *
  * The code of the parts in brackets is loaded only when an option needs it. The chain also holds the pool of
  * extra connections, from the first use on.
@@ -91,6 +92,8 @@ export class Chain {
   leases: Leases | null = null;
   /** Null without the option `replicas`. */
   readonly replicas: ClientReplicas | null;
+  /** Null if reads do not depend on writes. */
+  private readonly observer: ReturnType<ClientReplicas["observe"]>;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
 
@@ -114,11 +117,12 @@ export class Chain {
     this.admission =
       bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, this.onGivenUp);
     if (this.caching !== null) this.caching.cache.next = this.afterCache;
+    this.observer = this.replicas?.observe(this.afterObserver) ?? null;
   }
 
   /** The entry of the chain. */
   get top(): Dispatcher {
-    return this.caching?.cache ?? this.afterCache;
+    return this.observer ?? this.afterObserver;
   }
 
   /** The cache of the client, for its users. */
@@ -176,6 +180,7 @@ export class Chain {
     if (this.lease !== null) this.lease.next = gathered;
     else if (this.admission !== null) this.admission.next = gathered;
     else if (this.caching !== null) this.caching.cache.next = gathered;
+    else if (this.observer !== null) this.observer.next = gathered;
     this.deps.onEntry(this.top);
   }
 
@@ -183,6 +188,10 @@ export class Chain {
   letGo(): void {
     this.admission?.letGo();
     this.auto?.flush();
+  }
+
+  private get afterObserver(): Dispatcher {
+    return this.caching?.cache ?? this.afterCache;
   }
 
   private get afterCache(): Dispatcher {

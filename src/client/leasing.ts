@@ -102,13 +102,13 @@ export class Leases {
     return Array.from(this.loans, ({ link }) => link);
   }
 
-  take(onRefused: Lessor["onRefused"], { waitMs = this.waitMs, ownDb }: LendTerms): Promise<Loan> {
+  take(onRefused: Lessor["onRefused"], { waitMs = this.waitMs, ownDb, notes }: LendTerms): Promise<Loan> {
     if (this.shared.isLeaving) return Promise.reject(new ConnectionClosedError());
     const onReleased: Lessor["onReleased"] = (loan, isClean) => {
       this.takeBack(loan, isClean);
       if (ownDb === undefined) this.quota.release();
     };
-    const loan = new Loan({ onReleased, onRefused });
+    const loan = new Loan({ onReleased, onRefused }, notes);
     if (ownDb !== undefined) {
       this.lend(loan, ownDb);
       return Promise.resolve(loan);

@@ -30,6 +30,12 @@ export interface LendTerms {
    * For a feature of the client: its database, whichever is selected now. The limit of the option `leases` does not apply.
    */
   readonly ownDb?: number | undefined;
+  /** Notes the writes of the lessee, which the client must not miss at a replica. */
+  readonly notes?: Notes | null | undefined;
+}
+
+interface Notes {
+  note(command: Command): void;
 }
 
 /** Takes the connection back. */
@@ -45,7 +51,10 @@ export class Loan implements Dispatcher, Borrower {
   private ended: Promise<void> | null = null;
   connection!: PooledConnection;
 
-  constructor(private readonly lessor: Lessor) {}
+  constructor(
+    private readonly lessor: Lessor,
+    private readonly notes: Notes | null = null,
+  ) {}
 
   get link(): Link {
     return this.connection.link;
@@ -56,7 +65,7 @@ export class Loan implements Dispatcher, Borrower {
       command.fail(new LeaseReleasedError());
       return;
     }
-    this.changes.note(command);
+    this.note(command);
     this.connection.dispatch(command);
   }
 
@@ -65,7 +74,7 @@ export class Loan implements Dispatcher, Borrower {
       for (const command of commands) this.dispatch(command);
       return;
     }
-    for (const command of commands) this.changes.note(command);
+    for (const command of commands) this.note(command);
     this.connection.dispatchBatch(commands);
   }
 
@@ -88,6 +97,11 @@ export class Loan implements Dispatcher, Borrower {
   /** Sends QUIT after the issued commands; resolves when they are answered. */
   async leave(): Promise<void> {
     if (this.link.status === "ready" && !this.isBlocked) await this.run("quit").catch(() => {});
+  }
+
+  private note(command: Command): void {
+    this.changes.note(command);
+    this.notes?.note(command);
   }
 
   private async cleanUp(): Promise<boolean> {

@@ -337,7 +337,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
 
   /** One server ignores the slot. */
   override [LEND](_slot: () => number, terms: LendTerms): Promise<Loan> {
-    return this[PARTS].openLeases().take(() => {}, terms);
+    const { [PARTS]: parts } = this;
+    return parts.openLeases().take(() => {}, { ...terms, notes: parts.replicas?.makeNotes() });
   }
 
   /** Keys of the database as a Readable; chunks are arrays. */

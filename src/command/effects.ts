@@ -7,7 +7,7 @@
 import type { Argument } from "../protocol/resp-types";
 import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
 import { flagsFor } from "./command-table";
-import { firstKeyPosition, lowerWord, NO_KEYS } from "./key-positions";
+import { firstKeyPosition, KeyWalk, lowerWord, NO_KEYS } from "./key-positions";
 
 export const Effect = {
   /** The cache neither answers it nor is changed by it. */
@@ -73,7 +73,9 @@ export function effectOf(spec: CommandSpec, args: readonly Argument[]): Effect {
   return spec.keys === NO_KEYS ? Effect.None : effectOnKeys(spec, args);
 }
 
+/** The key rule of SORT overlooks a STORE that is a Buffer. */
 function effectOnKeys(spec: CommandSpec, args: readonly Argument[]): Effect {
+  if (spec.keys.walk === KeyWalk.Sort && args.some(Buffer.isBuffer)) return Effect.Everything;
   return firstKeyPosition(spec, args) < 0 ? Effect.Everything : Effect.Keys;
 }
 

@@ -5,49 +5,27 @@
  */
 
 import type { Command } from "../command/command";
-import type { SettleHook } from "../command/command-extra";
+import type { CommandSpec } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
 import { keyPositions } from "../command/key-positions";
 import { isReplicaRead } from "../command/replica-read";
 import { SLOT_COUNT, slotOfKey } from "../command/slot";
+import type { Argument } from "../protocol/resp-types";
 import { clockMs } from "../util/scheduling";
 
 /** Writes whose keys are unknown. */
 const EVERY_SLOT = SLOT_COUNT;
 /** All writes together, for reads whose keys are unknown. */
 const ANY_SLOT = SLOT_COUNT + 1;
+const EVERY_KEY: readonly number[] = [EVERY_SLOT];
 
 export class OwnWrites {
   /** Unanswered writes. */
   private readonly underWay = new Uint32Array(SLOT_COUNT + 2);
   private readonly recentUntilMs = new Float64Array(SLOT_COUNT + 2);
-  /** The slots written since MULTI: EXEC runs these writes, after the replies to them. */
-  private queued: Set<number> | null = null;
 
   constructor(private readonly windowMs: number) {}
-
-  /** A command is being dispatched. */
-  note(command: Command): void {
-    if (isReplicaRead(command)) return;
-    switch (effectOf(command.spec, command.args)) {
-      case Effect.Keys:
-        this.begin(command, slotsOf(command));
-        break;
-      case Effect.Everything:
-        this.begin(command, [EVERY_SLOT]);
-        break;
-      case Effect.Multi:
-        this.queued = new Set();
-        break;
-      case Effect.Discard:
-        this.queued = null;
-        break;
-      case Effect.Exec:
-        this.end(command);
-        break;
-    }
-  }
 
   /** Whether a read could miss a write of this client at a replica. */
   concerns({ spec, args }: Command): boolean {
@@ -57,21 +35,12 @@ export class OwnWrites {
     const positions = keyPositions(spec, args);
     // BY and GET of SORT_RO read keys that only the server knows.
     if (positions.length === 0 || (spec.lowerName === "sort_ro" && args.length > 1)) return true;
-    return positions.some((at) => this.isRecent(slotOfKey(args[at] as Command["args"][number]), nowMs));
+    return positions.some((at) => this.isRecent(slotOfKey(args[at] as Argument), nowMs));
   }
 
-  private end(exec: Command): void {
-    const { queued } = this;
-    this.queued = null;
-    if (queued !== null && queued.size > 0) this.begin(exec, [...queued]);
-  }
-
-  private begin(command: Command, slots: readonly number[]): void {
-    command.ensureExtra().addHook(new Write(this, slots));
-    for (const slot of slots) {
-      this.queued?.add(slot);
-      this.count(slot, 1);
-    }
+  /** A write has been issued. */
+  begin(slots: readonly number[]): void {
+    for (const slot of slots) this.count(slot, 1);
     this.count(ANY_SLOT, 1);
   }
 
@@ -80,6 +49,22 @@ export class OwnWrites {
     const untilMs = clockMs() + this.windowMs;
     for (const slot of slots) this.renew(slot, untilMs);
     this.renew(ANY_SLOT, untilMs);
+  }
+
+  /** Covers a command that goes to nodes of a cluster directly. */
+  async cover<Result>(
+    spec: CommandSpec,
+    args: readonly Argument[],
+    send: () => Promise<Result>,
+  ): Promise<Result> {
+    const effect = effectOf(spec, args);
+    if (effect !== Effect.Keys && effect !== Effect.Everything) return send();
+    this.begin(EVERY_KEY);
+    try {
+      return await send();
+    } finally {
+      this.settle(EVERY_KEY);
+    }
   }
 
   private renew(slot: number, untilMs: number): void {
@@ -96,41 +81,76 @@ export class OwnWrites {
   }
 }
 
+/** Notes the writes of one connection. */
+export class WriteNotes {
+  /** The slots written since MULTI: EXEC runs these writes, after the replies to them. */
+  private queued: Set<number> | null = null;
+
+  constructor(private readonly writes: OwnWrites) {}
+
+  /** A command is being dispatched. */
+  note(command: Command): void {
+    if (isReplicaRead(command)) return;
+    switch (effectOf(command.spec, command.args)) {
+      case Effect.Keys:
+        this.begin(command, slotsOf(command));
+        break;
+      case Effect.Everything:
+        this.begin(command, EVERY_KEY);
+        break;
+      case Effect.Multi:
+        this.queued = new Set();
+        break;
+      case Effect.Discard:
+        this.queued = null;
+        break;
+      case Effect.Exec:
+        this.end(command);
+        break;
+    }
+  }
+
+  private end(exec: Command): void {
+    const { queued } = this;
+    this.queued = null;
+    if (queued !== null && queued.size > 0) this.begin(exec, [...queued]);
+  }
+
+  private begin(command: Command, slots: readonly number[]): void {
+    const { writes, queued } = this;
+    // The reply may also be an error: the write may have run.
+    const onSettled = (): void => writes.settle(slots);
+    command.ensureExtra().addHook({ onFulfilled: onSettled, onFailed: onSettled });
+    if (queued !== null) for (const slot of slots) queued.add(slot);
+    writes.begin(slots);
+  }
+}
+
 function slotsOf({ spec, args }: Command): readonly number[] {
-  const slots = keyPositions(spec, args).map((at) => slotOfKey(args[at] as Command["args"][number]));
+  const slots = keyPositions(spec, args).map((at) => slotOfKey(args[at] as Argument));
   return slots.length === 1 ? slots : [...new Set(slots)];
 }
 
-/** The reply may also be an error: the write may have run. */
-class Write implements SettleHook {
-  constructor(
-    private readonly writes: OwnWrites,
-    private readonly slots: readonly number[],
-  ) {}
-
-  onFulfilled(): void {
-    this.writes.settle(this.slots);
-  }
-
-  onFailed(): void {
-    this.writes.settle(this.slots);
-  }
-}
-
 /** Notes the writes among the commands that it passes on. */
-export class WriteNotes implements Dispatcher {
+export class WriteObserver implements Dispatcher {
+  private readonly notes: WriteNotes;
+
   constructor(
-    private readonly next: Dispatcher,
-    private readonly writes: OwnWrites,
-  ) {}
+    /** Replaced when auto-pipelining is switched on or off. */
+    public next: Dispatcher,
+    writes: OwnWrites,
+  ) {
+    this.notes = new WriteNotes(writes);
+  }
 
   dispatch(command: Command): void {
-    this.writes.note(command);
+    this.notes.note(command);
     this.next.dispatch(command);
   }
 
+  /** All are noted first: a read must not run after a later write of its batch. */
   dispatchBatch(commands: readonly Command[]): void {
-    for (const command of commands) this.writes.note(command);
+    for (const command of commands) this.notes.note(command);
     this.next.dispatchBatch(commands);
   }
 }

@@ -25,7 +25,7 @@ import { followDb } from "../link/selected-db";
 import { SESSION_FLAGS } from "../link/session";
 import { type Looker, sharedIntervals } from "../util/shared-interval";
 import { callUser } from "../util/user-code";
-import type { OwnWrites } from "./own-writes";
+import { type OwnWrites, WriteNotes, WriteObserver } from "./own-writes";
 import {
   Primary,
   Replica,
@@ -84,15 +84,12 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   // --- Dispatcher --------------------------------------------------------------------------
 
   dispatch(command: Command): void {
-    this.deps.writes?.note(command);
     const replica = this.mayLeavePrimary(command) ? this.choose(isForReplica(command)) : null;
     if (replica === null) this.primary.dispatch(command);
     else this.linkOf(replica).dispatch(command);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    // Noted first: a read must not run after a later write of its batch.
-    for (const command of commands) this.deps.writes?.note(command);
     const parts =
       (flagsOf(commands) & SESSION_FLAGS) === 0 ? this.divide(commands) : new Map([[null, commands]]);
     for (const [replica, part] of parts) {
@@ -123,6 +120,18 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     }
     if (parts.get(null)?.length === 0) parts.delete(null);
     return parts;
+  }
+
+  /** The dispatcher in front of all others of the client; its writes may leave by any connection. */
+  observe(next: Dispatcher): WriteObserver | null {
+    const { writes } = this.deps;
+    return writes === null ? null : new WriteObserver(next, writes);
+  }
+
+  /** For another connection of the client. */
+  makeNotes(): WriteNotes | null {
+    const { writes } = this.deps;
+    return writes === null ? null : new WriteNotes(writes);
   }
 
   // --- lifecycle ---------------------------------------------------------------------------

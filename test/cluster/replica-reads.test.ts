@@ -214,6 +214,16 @@ describe("cluster: reading from replicas", () => {
     expect(others).to.deep.equal({ masters: 0, replicas: 9 });
   });
 
+  it("reads from masters what it has written over leased connections, or on every node", async () => {
+    const cluster = await connect({ scaleReads: "replica", readYourWrites: 60_000 });
+    const [leased = "", other = ""] = KEYS;
+    const reads = (): Promise<unknown> => Promise.all([cluster.get(leased), cluster.get(other)]);
+    await cluster.withConnection((own) => own.set(leased, leased), { key: leased });
+    expect(await difference("get", reads)).to.deep.equal({ masters: 1, replicas: 1 });
+    await cluster.onAll("eval", ["return 1", 0]);
+    expect(await difference("get", reads)).to.deep.equal({ masters: 2, replicas: 0 });
+  });
+
   it("keeps the cursor of a hash at its master", async () => {
     const cluster = await connect({ scaleReads: "slave" });
     const counts = await difference("hscan", async () => {

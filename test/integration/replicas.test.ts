@@ -185,6 +185,21 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       expect(await redis.get("other")).to.equal("1");
     });
 
+    it("a client reads what it has written over its other connections", async () => {
+      const redis = await fixture.connect({ readYourWrites: 60_000, blockingConnections: 1 });
+      await fixture.primary.command("RPUSH", "from", "b", "a");
+      await Promise.all(fixture.replicas.map((replica) => fixture.untilSynced(replica)));
+      for (const replica of fixture.replicas) lag(replica, LONGEST_LAG_MS);
+      await redis.withConnection((own) => own.set("leased", "1"));
+      expect(await redis.get("leased")).to.equal("1");
+      await redis.transaction("watched", (own) => own.multi().set("watched", "1"));
+      expect(await redis.get("watched")).to.equal("1");
+      await redis.call("sort", "from", "ALPHA", Buffer.from("STORE"), Buffer.from("sorted"));
+      expect(await redis.lrange("sorted", 0, -1)).to.deep.equal(["a", "b"]);
+      await redis.blmove("from", "to", "LEFT", "LEFT", 1);
+      expect(await redis.lrange("to", 0, -1)).to.deep.equal(["b"]);
+    });
+
     it("quit waits for reads at replicas, and ends their connections", async () => {
       const redis = await fixture.connect(ALL_REPLICATED);
       const reads = KEYS.map((key) => redis.get(key));

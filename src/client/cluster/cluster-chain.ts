@@ -1,12 +1,12 @@
 /**
  * The dispatchers in front of the router of a cluster, by its options:
  *
- *   [ClientCache ->] [Admission ->] [WriteNotes ->] router -> nodes
+ *   [ClientCache ->] [Admission ->] [WriteObserver ->] router -> nodes
  */
 
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Admission, Bounds } from "../../link/admission";
-import { OwnWrites, WriteNotes } from "../../replicas/own-writes";
+import { OwnWrites, WriteNotes, WriteObserver } from "../../replicas/own-writes";
 import { type CacheView, NO_CACHE } from "../cache-view";
 import type { CachedClient, Caching } from "../caching";
 import { loadParts, makeAdmission, openCaching } from "../chain";
@@ -40,10 +40,15 @@ export class ClusterChain {
     return this.caching ?? NO_CACHE;
   }
 
+  /** For a leased connection. */
+  makeNotes(): WriteNotes | null {
+    return this.writes === null ? null : new WriteNotes(this.writes);
+  }
+
   /** The entry of the chain. Only reads from replicas depend on writes. */
   joinTo(router: Dispatcher, bounds: Bounds | undefined, readsReplicas: boolean): Dispatcher {
     const { writes } = this;
-    const noting = writes === null || !readsReplicas ? router : new WriteNotes(router, writes);
+    const noting = writes === null || !readsReplicas ? router : new WriteObserver(router, writes);
     if (bounds !== undefined) this.admission = makeAdmission(noting, bounds);
     const next = this.admission ?? noting;
     if (this.caching === null) return next;

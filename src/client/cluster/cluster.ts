@@ -251,7 +251,9 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     options: OnAllOptions = {},
   ): Promise<NodeReplies<ReplyOf<ClientCommands<Mode>, Name>>> {
     await this[UNTIL_READY]();
-    return onAll(this[WIRING], command, args, options) as never;
+    const send = (): Promise<unknown> => onAll(this[WIRING], command, args, options);
+    const { writes } = this[PARTS];
+    return (writes === null ? send() : writes.cover(specOf(command), args.map(String), send)) as never;
   }
 
   /**
@@ -285,7 +287,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
   override async [LEND](slot: () => number, terms: LendTerms): Promise<Loan> {
     const wanted = slot();
     await this[UNTIL_READY]();
-    return lend(this[WIRING], wanted, terms);
+    return lend(this[WIRING], wanted, { ...terms, notes: this[PARTS].makeNotes() });
   }
 
   /** Keys of the whole cluster as a Readable, one master after the other; chunks are arrays. */

@@ -5,7 +5,7 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { isReplicaRead } from "../../../src/command/replica-read";
-import { OwnWrites } from "../../../src/replicas/own-writes";
+import { OwnWrites, WriteNotes } from "../../../src/replicas/own-writes";
 
 /** The commands that the API may send to a replica. */
 const READONLY = `arcount arget argetrange argrep arinfo arlastitems arlen armget arnext arop arscan bitcount
@@ -110,7 +110,7 @@ describe("read preference", () => {
       "master",
       "slave",
     ]);
-    writes.note(command("set"));
+    new WriteNotes(writes).note(command("set"));
     expect([null, "primary", "replica"].map((one) => keyOf(always, one as null))).to.deep.equal([
       "h:1",
       "h:1",

@@ -3,20 +3,29 @@ import { Command } from "../../../src/command/command";
 import { LEGACY_SHAPE } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { OwnWrites } from "../../../src/replicas/own-writes";
+import { OwnWrites, WriteNotes } from "../../../src/replicas/own-writes";
 
 /** No test waits for it. */
 const LONG_MS = 1e9;
 
-function command(name: string, ...args: string[]): Command {
+function command(name: string, ...args: (string | Buffer)[]): Command {
   const completion = new PromiseCompletion();
   completion.promise.catch(() => {});
   return new Command(specOf(name), args, false, completion);
 }
 
-function noted(writes: OwnWrites, name: string, ...args: string[]): Command {
+const notes = new WeakMap<OwnWrites, WriteNotes>();
+
+/** Of its one connection. */
+function notesOf(writes: OwnWrites): WriteNotes {
+  let found = notes.get(writes);
+  if (found === undefined) notes.set(writes, (found = new WriteNotes(writes)));
+  return found;
+}
+
+function noted(writes: OwnWrites, name: string, ...args: (string | Buffer)[]): Command {
   const write = command(name, ...args);
-  writes.note(write);
+  notesOf(writes).note(write);
   return write;
 }
 
@@ -63,6 +72,95 @@ describe("own writes", () => {
     expect(concerns(writes, "get", "a")).to.equal(true);
     exec.fulfil([], LEGACY_SHAPE);
     expect(concerns(writes, "get", "a")).to.equal(false);
+  });
+
+  it("in transactions of two connections count separately", () => {
+    const writes = new OwnWrites(0);
+    const [one, other] = [new WriteNotes(writes), new WriteNotes(writes)];
+    const note = (by: WriteNotes, name: string, ...args: string[]): Command => {
+      const noting = command(name, ...args);
+      by.note(noting);
+      return noting;
+    };
+    note(one, "multi");
+    note(one, "set", "a", "1").fulfil("QUEUED", LEGACY_SHAPE);
+    note(other, "multi");
+    note(other, "set", "b", "1").fulfil("QUEUED", LEGACY_SHAPE);
+    const exec = note(one, "exec");
+    expect(["a", "b"].map((key) => concerns(writes, "get", key))).to.deep.equal([true, false]);
+    exec.fulfil([], LEGACY_SHAPE);
+    note(other, "exec");
+    expect(["a", "b"].map((key) => concerns(writes, "get", key))).to.deep.equal([false, true]);
+  });
+
+  /** Each writes "to", as its last key or in a form of its own. */
+  const FORMS: readonly (readonly [string, ...(string | Buffer)[]])[] = [
+    ["copy", "from", "to"],
+    ["copy", "from", "to", "DB", "1"],
+    ["rename", "from", "to"],
+    ["renamenx", "from", "to"],
+    ["restore", "to", "0", "dump"],
+    ["move", "to", "1"],
+    ["sort", "from", "STORE", "to"],
+    ["sort", "from", "BY", "w_*", "GET", "d_*", "store", "to"],
+    ["sort", "from", Buffer.from("STORE"), Buffer.from("to")],
+    ["georadius", "from", "0", "0", "1", "km", "STORE", "to"],
+    ["georadiusbymember", "from", "m", "1", "km", "STOREDIST", "to"],
+    ["geosearchstore", "to", "from", "FROMMEMBER", "m", "BYRADIUS", "1", "km"],
+    ["xreadgroup", "GROUP", "g", "c", "STREAMS", "from", "to", ">", ">"],
+    ["xreadgroup", "GROUP", "g", "c", "NOACK", Buffer.from("streams"), "to", ">"],
+    ["xack", "to", "g", "0-1"],
+    ["xautoclaim", "to", "g", "c", "0", "0"],
+    ["xgroup", "CREATE", "to", "g", "$"],
+    ["bitfield", "to", "SET", "u8", "0", "1"],
+    ["bitop", "AND", "to", "from"],
+    ["getex", "to", "EX", "1"],
+    ["getdel", "to"],
+    ["persist", "to"],
+    ["zunionstore", "to", "1", "from"],
+    ["zrangestore", "to", "from", "0", "-1"],
+    ["sinterstore", "to", "from"],
+    ["smove", "from", "to", "m"],
+    ["lmove", "from", "to", "LEFT", "LEFT"],
+    ["blmove", "from", "to", "LEFT", "LEFT", "0"],
+    ["brpoplpush", "from", "to", "0"],
+    ["lmpop", "2", "from", "to", "LEFT"],
+    ["bzmpop", "0", "1", "to", "MIN"],
+    ["pfmerge", "to", "from"],
+    ["eval", "return 1", "2", "from", "to"],
+    ["evalsha", "0123", "1", "to"],
+    ["fcall", "f", "1", "to"],
+    ["fcall", "f", "0"],
+    ["flushdb"],
+    ["swapdb", "0", "1"],
+    ["function", "LOAD", "code"],
+    ["migrate", "h", "1", "", "0", "1", "KEYS", "from", "to"],
+    ["json.set", "to", "$", "1"],
+    ["set", Buffer.from("to"), "1"],
+    ["SET", "to", "1"],
+  ];
+  for (const form of FORMS) {
+    it(`concern reads of the key that ${form.map(String).join(" ")} writes`, () => {
+      const writes = new OwnWrites(LONG_MS);
+      noted(writes, ...form);
+      expect(concerns(writes, "get", "to")).to.equal(true);
+    });
+  }
+
+  it("cover a command that goes to several nodes, until its last reply", async () => {
+    const writes = new OwnWrites(0);
+    let reply = (): void => {};
+    const sending = (name: string): Promise<void> =>
+      writes.cover(specOf(name), [], () => new Promise<void>((resolve) => (reply = resolve)));
+    const flush = sending("flushall");
+    expect(concerns(writes, "get", "a")).to.equal(true);
+    reply();
+    await flush;
+    expect(concerns(writes, "get", "a")).to.equal(false);
+    const count = sending("dbsize");
+    expect(concerns(writes, "get", "a")).to.equal(false);
+    reply();
+    await count;
   });
 
   it("are not messages, selections and reads", () => {
