@@ -38,8 +38,12 @@ interface ConnectedServer {
   readonly connector: AbstractConnector;
 }
 
-/** Options that also choose the server. */
-const OTHER_CHOICES = ["Connector", "sentinels", "path", "replicas"] as const;
+/** Options that also choose the server, and what to do instead. */
+const OTHER_CHOICES = {
+  Connector: "set the address of each database",
+  sentinels: "a Sentinel group has its own failover, so use sentinels alone",
+  path: "set the host of each database",
+} as const;
 
 /** A single dead connection to a good database is left as soon as a lost database. */
 const FAILOVER_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({
@@ -75,8 +79,15 @@ function makeFailover(
 ): AbstractConnector {
   const { options } = client;
   if (options.watchdog === defaultOptions.watchdog) options.watchdog = FAILOVER_WATCHDOG;
-  const other = OTHER_CHOICES.find((name) => options[name]);
-  if (other !== undefined) throw new OptionError(`The options failover and ${other} cannot be used together`);
+  for (const [name, advice] of Object.entries(OTHER_CHOICES)) {
+    if (options[name as keyof typeof OTHER_CHOICES])
+      throw new OptionError(`The options failover and ${name} cannot be used together: ${advice}`);
+  }
+  if (options.replicas && options.replicas !== true) {
+    throw new OptionError(
+      "The option failover allows replicas: true only, because each database reports its own replicas",
+    );
+  }
   const parts = failovers.get();
   const deps = {
     readUrl: (url: string) => ({ ...(isTlsUrl(url) && { tls: true }), ...optionsOfAddress(url) }),

@@ -1,5 +1,6 @@
 /** A client for several databases with the same data. */
 
+import { OptionError } from "../errors";
 import type { FailoverDatabase, FailoverSettings } from "../failover/databases";
 import type { RedisOptions } from "./options/redis-options";
 import { Redis } from "./redis";
@@ -25,6 +26,10 @@ export interface FailoverOptions
 export class Failover<Mode extends ReplyMappingMode = "legacy"> extends Redis<Mode> {
   constructor(databases: readonly (string | FailoverDatabase)[], options: FailoverOptions = {}) {
     const { probe, failback, ...others } = options;
+    for (const name of ["host", "port"]) {
+      if (Reflect.get(others, name) !== undefined)
+        throw new OptionError(`Redis.Failover has no option ${name}: set the ${name} of each database`);
+    }
     super({ ...others, failover: { databases, probe, failback } });
   }
 }

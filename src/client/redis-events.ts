@@ -164,9 +164,10 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
   onMaintenance(report: MaintenanceReport): void {
     if (report.state === "moved") {
       // The server tracks keys for the former connection.
-      const { tracker } = this.client[PARTS] ?? {};
+      const { tracker, replicas } = this.client[PARTS] ?? {};
       tracker?.onStatus(false, this.tracer);
       tracker?.onStatus(true, this.tracer);
+      replicas?.onStatus("ready");
     }
     this.supervisor?.onMaintenance?.(report);
     this.emitSafely("maintenance", report);

@@ -104,6 +104,7 @@ function optionsOfReplica(options: RedisOptions): RedisOptions {
     ...options,
     path: undefined,
     sentinels: undefined,
+    failover: undefined,
     // A server reports its replicas by their IP addresses, for which their certificates are rarely valid.
     tls: usesTls
       ? (withServerName(tls, sentinels ? undefined : options.host) as RedisOptions["tls"])

@@ -77,6 +77,9 @@ export interface AddressReader {
   };
 }
 
+/** Settings of other kinds of databases. */
+const OTHER_KINDS: readonly string[] = ["sentinels", "nodes", "path", "replicas"];
+
 const CHECKS: SettingChecks<FailoverSettings> = {
   databases: (value) => (Array.isArray(value) && value.length > 0 ? null : "a list of databases"),
   probe: (value) => (typeof value === "object" && value !== null ? null : "an object"),
@@ -116,6 +119,12 @@ export function readDatabases(settings: FailoverSettings, reader: AddressReader)
 
 function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: AddressReader): ReadDatabase {
   const database: FailoverDatabase = typeof given === "string" ? { url: given } : given;
+  const kind = Object.keys(database).find((name) => OTHER_KINDS.includes(name));
+  if (kind !== undefined) {
+    throw new OptionError(
+      `Invalid option failover.databases: "${kind}" is not supported, because each database is the address of one server. Sentinel groups and clusters have their own failover; for reads from replicas set the option replicas of the client to true`,
+    );
+  }
   checkSettings("failover.databases", database, DATABASE_CHECKS);
   const { url, weight = 1, credentials: provider } = database;
   if (provider !== undefined && typeof provider !== "function")

@@ -9,9 +9,10 @@ import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import { OptionError } from "../../src/errors";
-import { type FailoverReport, Redis } from "../../src/index";
+import { AbstractConnector, Cluster, type FailoverReport, Redis } from "../../src/index";
 import { FaultProxy } from "../support/fault-proxy";
 import { closeClient } from "../support/matrix";
+import { ReplicaFixture, readersOf } from "../support/replica-fixture";
 import { serverKinds, startServer } from "../support/shared-servers";
 
 const FAILBACK_MS = 600;
@@ -280,6 +281,43 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       }
     });
 
+    it("works with the other options of a client", async () => {
+      const [first, second] = proxies as [FaultProxy, FaultProxy];
+      for (const [index, place] of ["first", "second"].entries()) {
+        await servers[index]?.command("MSET", "place", place, "p:place", place);
+        await servers[index]?.command("COPY", "place", "place", "DB", 1);
+      }
+      const opened = [
+        { cache: true },
+        { enableAutoPipelining: true },
+        { keyPrefix: "p:" },
+        { lazyConnect: true },
+        { connectTimeout: 500 },
+        { protocol: 2 as const },
+        { db: 1 },
+        { bounds: { maxCommands: 10 } },
+        { blockingConnections: 1 },
+        { commandTimeout: 10_000 },
+        { retryPolicy: "at-most-once" as const },
+        { maintenance: false as const },
+      ].map((options) => ({ options: JSON.stringify(options), redis: open(options) }));
+      const untilAllAt = (place: string): Promise<unknown> =>
+        Promise.all(
+          opened.map(({ options, redis }) =>
+            waitUntil(async () => (await redis.get("place").catch(() => null)) === place, {
+              timeoutMs: 10_000,
+              what: `the ${place} database with ${options}`,
+            }),
+          ),
+        );
+      await untilAllAt("first");
+      LOSSES["killed"]?.(first);
+      await untilAllAt("second");
+      first.heal();
+      await untilAllAt("first");
+      expect(second.openConnections).to.be.at.least(opened.length);
+    });
+
     it("a probe of one's own decides", async () => {
       const redis = open({
         probe: {
@@ -294,6 +332,58 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
         timeoutMs: 20_000,
         what: "the other database",
       });
+    });
+  });
+}
+
+const withReplicas = serverKinds().find((kind) => kind !== ServerKind.Test);
+if (withReplicas !== undefined) {
+  describe("several databases with replicas", function () {
+    this.timeout(60_000);
+    const fixtures = [1, 2].map(() => new ReplicaFixture(withReplicas, 1).install()) as [
+      ReplicaFixture,
+      ReplicaFixture,
+    ];
+
+    it("read from the replicas of the active one", async () => {
+      const [first, second] = fixtures;
+      const [line, other] = await Promise.all([
+        FaultProxy.start(first.primary),
+        FaultProxy.start(second.primary),
+      ]);
+      const redis = new Redis.Failover([{ url: line.url, weight: 2 }, other.url], {
+        replicas: true,
+        readYourWrites: 0,
+        failback: FAILBACK_MS,
+        maxRetriesPerRequest: null,
+      });
+      redis.on("error", () => {});
+      try {
+        const expectReads = async ({ replicas: [replica] }: ReplicaFixture, place: string): Promise<void> => {
+          const wanted = `127.0.0.1:${replica?.server.port}`;
+          await waitUntil(async () => readersOf(redis).join() === wanted, {
+            timeoutMs: 10_000,
+            what: `reads from the replica of the ${place} database`,
+          });
+          expect(await redis.get("place")).to.equal(place);
+        };
+        for (const [fixture, place] of [
+          [first, "first"],
+          [second, "second"],
+        ] as const) {
+          await fixture.primary.command("SET", "place", place);
+          for (const replica of fixture.replicas) await fixture.untilSynced(replica);
+        }
+        expect(await first.calls("get", () => expectReads(first, "first"))).to.deep.equal([0, 1]);
+        line.refuse();
+        line.cutAll();
+        expect(await second.calls("get", () => expectReads(second, "second"))).to.deep.equal([0, 1]);
+        line.heal();
+        await expectReads(first, "first");
+      } finally {
+        await closeClient(redis);
+        await Promise.all([line.stop(), other.stop()]);
+      }
     });
   });
 }
@@ -330,12 +420,57 @@ describe("the option failover", () => {
     ]) {
       expect(make(wrong), JSON.stringify(wrong)).to.throw(OptionError);
     }
-    for (const other of [{ sentinels: [{}], name: "a" }, { replicas: "b" }, { path: "/tmp/a" }]) {
-      expect(make({ databases: ["redis://a"] }, other)).to.throw(OptionError, "cannot be used together");
-    }
     expect(make({ databases: ["redis://a/1"] }, { db: 2 })).to.throw(OptionError, "contradicts");
     // A value that only the clients of the probes would find.
     expect(make({ databases: [{ host: "a", tls: "RedisCloudFixed" }] })).to.throw(OptionError, "tls");
+  });
+
+  for (const [name, others, advice] of [
+    ["sentinels", { sentinels: [{}], name: "a" }, "use sentinels alone"],
+    ["path", { path: "/tmp/a" }, "host of each database"],
+    ["Connector", { Connector: AbstractConnector }, "address of each database"],
+    ["a list of replicas", { replicas: ["b"] }, "replicas: true"],
+    ["a host of replicas", { replicas: "b" }, "replicas: true"],
+  ] as const) {
+    it(`does not allow ${name}, and says what to do`, () => {
+      expect(make({ databases: ["redis://a"] }, others)).to.throw(OptionError, advice);
+    });
+  }
+
+  it("has databases of one server each", () => {
+    for (const other of [
+      { sentinels: [{ host: "s" }], name: "main" },
+      { nodes: ["redis://a"] },
+      { path: "/tmp/a" },
+      { host: "a", replicas: ["b"] },
+    ])
+      expect(make({ databases: ["redis://a", other] }), JSON.stringify(other)).to.throw(
+        OptionError,
+        "the address of one server",
+      );
+  });
+
+  it("takes no address beside those of the databases", () => {
+    for (const [name, value] of [
+      ["host", "b"],
+      ["port", 7000],
+    ] as const) {
+      const options = { lazyConnect: true, [name]: value };
+      expect(() => new Redis.Failover(["redis://a"], options)).to.throw(
+        OptionError,
+        `${name} of each database`,
+      );
+    }
+  });
+
+  it("does not belong to the nodes of a cluster", () => {
+    for (const [redisOptions, advice] of [
+      [{ failover: { databases: ["redis://a"] } }, "its own failover"],
+      [{ replicas: true }, "scaleReads"],
+    ] as const)
+      expect(
+        () => new Cluster(["redis://a"], { lazyConnect: true, redisOptions: redisOptions as object }),
+      ).to.throw(OptionError, advice);
   });
 
   it("belongs to the program, which may pass it to clients with other logins", () => {

@@ -64,6 +64,7 @@ export type ClusterNodeOptions = Omit<
   | "host"
   | "path"
   | "sentinels"
+  | "failover"
   | "retryStrategy"
   | "enableOfflineQueue"
   | "readOnly"
@@ -260,6 +261,12 @@ export const defaultClusterOptions: Defaults = {
 const READS = ["all", "master", "slave", "replica", "nearest", "primary"];
 
 /** The second argument of `new Cluster(...)` with its defaults filled in. */
+/** Options that choose servers, as a cluster does by itself. */
+const OF_ONE_SERVER = {
+  failover: "a cluster has its own failover",
+  replicas: "set scaleReads of the Cluster",
+} as const;
+
 export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOptions {
   const options: OptionRecord = {};
   if (given !== undefined && given !== null) fill(options, given as OptionRecord);
@@ -278,6 +285,9 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
     const own: Record<string, unknown> = { ...redisOptions };
     warnAboutRedisOptions(own);
     checkOwnOptions(own);
+    for (const [name, advice] of Object.entries(OF_ONE_SERVER)) {
+      if (own[name]) throw new OptionError(`The nodes of a Cluster have no option ${name}: ${advice}`);
+    }
     options["redisOptions"] = hideSecrets(own);
     if (!options["keyPrefix"] && redisOptions.keyPrefix) options["keyPrefix"] = redisOptions.keyPrefix;
   }
