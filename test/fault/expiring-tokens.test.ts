@@ -17,6 +17,8 @@ const TOKEN_MS = isLong ? 2000 : 650;
 const SESSION_MS = 3 * TOKEN_MS;
 /** Logins of open connections, for each server or cluster. */
 const RENEWALS = isLong ? 500 : 100;
+/** The source is down for so long: no session outlasts it. */
+const DOWN_MS = isLong ? 60_000 : SESSION_MS + TOKEN_MS;
 const MASTERS = 6;
 const SLOTS = 16_384;
 const RESP3_HELLO = new RawReply("%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n");
@@ -126,7 +128,7 @@ class TokenServer {
     return value;
   }
 
-  private publish(channel: string, text: string): number {
+  publish(channel: string, text: string): number {
     let count = 0;
     for (const [{ socket }, { channels }] of this.sessions) {
       if (!channels.has(channel) || socket.destroyed) continue;
@@ -232,10 +234,10 @@ describe("tokens that expire", function () {
   };
 
   /** The connection is inside a transaction nearly all the time. */
-  const byHand = (redis: Redis) => async (round: number) => {
+  const byHand = (redis: Pick<Redis, "multi" | "incr" | "exec">) => async (round: number) => {
     await redis.multi({ pipeline: false });
     await redis.incr("h1");
-    await redis.incr("h2");
+    await redis.incr("{h1}");
     expect(await redis.exec()).to.deep.equal([
       [null, round],
       [null, round],
@@ -243,7 +245,10 @@ describe("tokens that expire", function () {
   };
 
   /** Every message arrives, in order. */
-  async function messages(subscriber: Client, publisher: Client): Promise<(round: number) => Promise<void>> {
+  async function messages(
+    subscriber: Client,
+    publish: (channel: string, text: string) => unknown,
+  ): Promise<(round: number) => Promise<void>> {
     let heard = 0;
     let notify = (): void => {};
     subscriber.on("message", (_channel: string, text: string) => {
@@ -253,7 +258,7 @@ describe("tokens that expire", function () {
     await subscriber.subscribe("news");
     return async (round) => {
       const arrived = new Promise<void>((resolve) => (notify = resolve));
-      await publisher.publish("news", String(round));
+      await publish("news", String(round));
       await arrived;
       await sleep(1);
     };
@@ -267,7 +272,7 @@ describe("tokens that expire", function () {
       load(pipelines(connect(server))),
       load(transactions(connect(server))),
       load(byHand(connect(server))),
-      load(await messages(connect(server), plain)),
+      load(await messages(connect(server), (channel, text) => plain.publish(channel, text))),
     ]);
     for (const count of rounds) expect(count).to.be.greaterThan(RENEWALS);
     expect([refusals(), faults(), server.ended]).to.deep.equal([[], [], 0]);
@@ -293,12 +298,15 @@ describe("tokens that expire", function () {
     clients.push(cluster);
     cluster.on("error", (error: Error) => servers[0]?.faults.push(error.message));
     const keys = Array.from({ length: 24 }, (_, index) => `key${index}`);
-    // On scripted servers, only the node of the subscription delivers.
-    await cluster.subscribe("news");
+    const publish = (channel: string, text: string): void => {
+      for (const server of servers) server.publish(channel, text);
+    };
     const rounds = await Promise.all([
       load(counters(cluster, keys)),
       load(pipelines(cluster)),
       load(transactions(cluster)),
+      load((round) => cluster.withConnection((own) => byHand(own)(round), { key: "h1" })),
+      load(await messages(cluster, publish)),
     ]);
     for (const count of rounds) expect(count).to.be.greaterThan(RENEWALS);
     const ended = servers.reduce((sum, server) => sum + server.ended, 0);
@@ -363,6 +371,24 @@ describe("tokens that expire", function () {
     isSourceDown = false;
     while (server.renewals === 0) expect(await redis.incr("a")).to.equal(++value);
     expect([refusals(), server.ended, server.connections]).to.deep.equal([[], 0, 2]);
+  });
+
+  it("and sessions that end while their source is down let commands wait, and none fails", async () => {
+    const server = await start();
+    const redis = connect(server, { maxRetriesPerRequest: null });
+    await redis.incr("a");
+    isSourceDown = true;
+    const timer = setTimeout(() => (isSourceDown = false), DOWN_MS);
+    const caller = async (): Promise<void> => {
+      while (isSourceDown || server.connections === 1) {
+        await redis.incr("a");
+        await sleep(1);
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, caller));
+    clearTimeout(timer);
+    expect([refusals(), server.ended]).to.deep.equal([[], 1]);
+    expect(faults()).to.include("the source is down");
   });
 
   it("are renewed while the client is idle for longer than a session lasts", async () => {

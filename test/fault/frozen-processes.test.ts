@@ -3,21 +3,18 @@
  * command after the thaw runs once, on a new connection, and its caller does not wait for long.
  */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
-import { createInterface, type Interface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import { guardProcess, releaseProcess } from "../../scripts/servers/orphan-guard";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { FaultProxy } from "../support/fault-proxy";
+import { FrozenProcess } from "../support/frozen-process";
 import { startServer } from "../support/shared-servers";
 import { CpuQuota } from "./cpu-quota";
 
-const PROGRAM = join(__dirname, "..", "support", "frozen-program.js");
-const JUMPING_CLOCK = join(__dirname, "..", "support", "jumping-clock.js");
 /** With default options a connection is doubted after 10 s. */
 const DOUBTED_AFTER_MS = 10_000;
 const QUICK = { watchdog: { idleMs: 100, probeTimeoutMs: 2000 } };
@@ -26,17 +23,11 @@ const THROTTLED = { watchdog: { idleMs: 100, probeTimeoutMs: 1000 }, commandTime
 /** The promise is 500 ms; the rest is for a machine that is busy with other tests. */
 const LONGEST_MS = 2000;
 
-interface Round {
-  replies: unknown[];
-  firstMs: number;
-}
-
 describe("frozen processes", function () {
   this.timeout(60_000);
   let server: ServerProcess;
   let proxy: FaultProxy;
-  let child: ChildProcess;
-  let lines: Interface;
+  let child: FrozenProcess;
   let quota: CpuQuota | null = null;
 
   before(async () => {
@@ -48,34 +39,15 @@ describe("frozen processes", function () {
     await server.command("FLUSHALL");
   });
   afterEach(async () => {
-    child.kill("SIGKILL");
-    lines.close();
-    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-    releaseProcess(child.pid as number);
+    await child.end();
     quota?.remove();
     quota = null;
     await proxy.stop();
   });
 
   async function start(options: object = {}): Promise<void> {
-    const words = ["--require", JUMPING_CLOCK, PROGRAM, JSON.stringify({ port: proxy.port, options })];
-    child = spawn(process.execPath, words, { stdio: ["pipe", "pipe", "inherit"] });
-    guardProcess(child.pid as number);
-    lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-    expect((await ask("incr")).replies).to.deep.equal([1]);
-  }
-
-  async function ask(words: string): Promise<Round> {
-    const answered = once(lines, "line");
-    child.stdin?.write(`${words}\n`);
-    const [line] = (await answered) as [string];
-    return JSON.parse(line) as Round;
-  }
-
-  async function freeze(ms: number): Promise<void> {
-    child.kill("SIGSTOP");
-    await sleep(ms);
-    child.kill("SIGCONT");
+    child = new FrozenProcess({ port: proxy.port, options });
+    expect((await child.ask("incr")).replies).to.deep.equal([1]);
   }
 
   async function callsOf(name: string): Promise<number> {
@@ -86,8 +58,8 @@ describe("frozen processes", function () {
   it("with default options: the first reply comes soon on a new connection, and nothing runs twice", async () => {
     await start();
     proxy.isolate();
-    await freeze(DOUBTED_AFTER_MS + 500);
-    const { replies, firstMs } = await ask("incr incr get");
+    await child.freeze(DOUBTED_AFTER_MS + 500);
+    const { replies, firstMs } = await child.ask("incr incr get");
     console.log(`      the first reply after ${Math.round(firstMs)} ms`);
     expect(replies).to.deep.equal([2, 3, "3"]);
     expect(firstMs).to.be.below(LONGEST_MS);
@@ -98,8 +70,8 @@ describe("frozen processes", function () {
       await start({ ...QUICK, retryPolicy });
       for (let round = 1; round <= 3; round++) {
         proxy.isolate();
-        await freeze(QUICK_DOUBT_MS);
-        const { replies, firstMs } = await ask("incr incr");
+        await child.freeze(QUICK_DOUBT_MS);
+        const { replies, firstMs } = await child.ask("incr incr");
         expect(replies).to.deep.equal([2 * round, 2 * round + 1]);
         expect(firstMs).to.be.below(LONGEST_MS);
       }
@@ -109,10 +81,10 @@ describe("frozen processes", function () {
   it("a suspended system, whose timers stood still: the date tells", async () => {
     await start();
     proxy.isolate();
-    child.kill("SIGUSR2");
+    child.signal("SIGUSR2");
     // The signal is handled before the next line is read, or a turn later.
     await sleep(100);
-    const { replies, firstMs } = await ask("incr incr");
+    const { replies, firstMs } = await child.ask("incr incr");
     expect(replies).to.deep.equal([2, 3]);
     expect(firstMs).to.be.below(LONGEST_MS);
   });
@@ -122,9 +94,13 @@ describe("frozen processes", function () {
     const connections = await callsOf("hello");
     const pings = await callsOf("ping");
     for (let round = 1; round <= 3; round++) {
-      await freeze(QUICK_DOUBT_MS);
-      expect((await ask("incr incr incr")).replies).to.deep.equal([3 * round - 1, 3 * round, 3 * round + 1]);
-      expect((await ask("get")).replies).to.deep.equal([String(3 * round + 1)]);
+      await child.freeze(QUICK_DOUBT_MS);
+      expect((await child.ask("incr incr incr")).replies).to.deep.equal([
+        3 * round - 1,
+        3 * round,
+        3 * round + 1,
+      ]);
+      expect((await child.ask("get")).replies).to.deep.equal([String(3 * round + 1)]);
     }
     expect(await callsOf("ping")).to.equal(pings + 3);
     expect(await callsOf("hello"), "connections").to.equal(connections);
@@ -134,7 +110,7 @@ describe("frozen processes", function () {
     await start(QUICK);
     const pings = await callsOf("ping");
     for (let round = 1; round <= 20; round++) {
-      await ask("incr");
+      await child.ask("incr");
       await sleep(30);
     }
     expect(await callsOf("ping")).to.equal(pings);
@@ -143,7 +119,7 @@ describe("frozen processes", function () {
   async function expectOneConnection(): Promise<void> {
     const connections = await callsOf("hello");
     for (let round = 1; round <= 10; round++) {
-      const { replies } = await ask("incr incr");
+      const { replies } = await child.ask("incr incr");
       expect(replies).to.deep.equal([2 * round, 2 * round + 1]);
       if (round % 3 === 0) await sleep(QUICK_DOUBT_MS);
     }
@@ -155,9 +131,9 @@ describe("frozen processes", function () {
     let isOver = false;
     const throttle = (async () => {
       while (!isOver) {
-        child.kill("SIGSTOP");
+        child.signal("SIGSTOP");
         await sleep(80);
-        child.kill("SIGCONT");
+        child.signal("SIGCONT");
         await sleep(20);
       }
     })();

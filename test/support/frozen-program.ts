@@ -1,18 +1,30 @@
 /**
- * A service that another process freezes: each line of its standard input is a round of calls, issued at once. Prints
- * a line of JSON for each: the replies or messages, and how long the first took.
+ * A service that another process freezes: each line of its standard input is a round of calls, issued at once. A call is a
+ * command of the key "n", or `command:key`. Prints a line of JSON for each: the replies, and how long the first took.
  */
 
 import { createInterface } from "node:readline";
-import { Redis } from "../../src/index";
+import { Cluster, Redis } from "../../src/index";
 
-const { port, options } = JSON.parse(process.argv[2] ?? "{}") as { port: number; options: object };
-const redis = new Redis({ host: "127.0.0.1", port, ...options });
+interface Settings {
+  readonly port: number;
+  readonly options?: object;
+  /** Of a cluster. */
+  readonly isCluster?: boolean;
+}
+
+const { port, options, isCluster }: Settings = JSON.parse(process.argv[2] ?? "{}");
+const redis = isCluster
+  ? new Cluster([{ host: "127.0.0.1", port }], options)
+  : new Redis({ host: "127.0.0.1", port, ...options });
 redis.on("error", () => {});
 
 async function round(words: readonly string[]): Promise<void> {
   const startedAt = performance.now();
-  const calls = words.map((word) => redis.call(word, word === "get" || word === "incr" ? ["n"] : []));
+  const calls = words.map((word) => {
+    const [name = "", key = "n"] = word.split(":");
+    return redis.call(name, name === "get" || name === "incr" ? [key] : []);
+  });
   const [first] = await Promise.allSettled(calls);
   const firstMs = performance.now() - startedAt;
   const outcomes = await Promise.allSettled(calls);
