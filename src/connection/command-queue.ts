@@ -18,6 +18,9 @@ import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 /** In commands: the list keeps the memory of its greatest length, so an empty one is replaced after so many. */
 const RENEWED_AFTER = 65_536;
 
+/** In commands: copying them one by one takes longer from here on. */
+const WHOLE_FROM = 1024;
+
 /** The unanswered commands, each list in order: those that were written, and those that were not. */
 export interface Left {
   readonly sent: readonly Command[];
@@ -49,6 +52,16 @@ export class CommandQueue {
   push(command: Command): void {
     if (command.state < CommandState.Settled) command.state = CommandState.Queued;
     if (this.list.push(command) >= this.sweepAt) this.sweep();
+  }
+
+  /** An empty queue takes a batch as a whole, so that `exec()` of very many commands blocks for one copy only. */
+  pushBatch(commands: readonly Command[]): void {
+    if (commands.length < WHOLE_FROM || this.list.length > 0)
+      for (const command of commands) this.push(command);
+    else {
+      for (const command of commands) if (!command.isSettled) command.state = CommandState.Queued;
+      this.list = new Denque(commands as Command[]);
+    }
   }
 
   /**

@@ -51,7 +51,7 @@ class Bench {
         this.queue.push(this.newCommand());
         break;
       case "batch":
-        for (let i = 0; i < step.count; i++) this.queue.push(this.newCommand());
+        this.queue.pushBatch(Array.from({ length: step.count }, () => this.newCommand()));
         break;
       case "write":
         this.write(step.count);
