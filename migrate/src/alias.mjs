@@ -153,7 +153,7 @@ export function planAlias(project, wanted, version, plan) {
   if (present === spec) plan.isMoved = true;
   if (field !== undefined && !plan.isMoved) {
     plan.notes.push({
-      text: 'import everything from "ioredis", also names that only sluice exports, such as mayHaveRun. Tracing is "ioredis/otel". The test kit is the package sluice-testing',
+      text: 'import all names from "ioredis", including those that only sluice exports, such as mayHaveRun. Tracing is in "ioredis/otel", the test kit in the package sluice-testing',
       link: "moving-from-ioredis.md",
     });
   }

@@ -61,7 +61,7 @@ export interface Returned extends WaitTerms {
   readonly command: Command;
 }
 
-/** Twice in a row a node must have answered nothing. */
+/** The interval of looks at a node. It is silent if it has answered nothing at two looks in a row. */
 const LOOK_MS = UNHEARD_MS / 2;
 
 /** Slots that become ready within this time are sent together, so that they share a write. */
@@ -167,7 +167,7 @@ class HeldSlot {
 export interface RetryQueueDeps {
   /** Receives the ready commands, all of a slot in order. */
   readonly router: { sendAgain(commands: readonly Command[]): void };
-  /** Commands have waited, or the cluster has changed: failed nodes may be tried again. */
+  /** Commands have waited, or the cluster has changed: the router may try failed nodes again. */
   readonly pool: { forgetDown(): void };
 }
 

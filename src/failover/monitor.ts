@@ -1,6 +1,6 @@
 /**
- * Probes the databases of one option `failover`, over a connection of its own for each, and tells the connectors which one
- * is active. A client, its duplicates and its leased connections share it. It runs while one of them is open.
+ * Probes the databases of one option `failover`, each over a separate connection, and notifies the connectors of the active
+ * one. A client, its duplicates and its leased connections share a monitor. It runs while one of them is open.
  */
 
 import { DatabaseLostError } from "../part-errors";
@@ -47,7 +47,7 @@ export interface DatabaseStats {
 export interface FailoverStats {
   /** `host:port` of the database that serves. */
   readonly active: string;
-  /** Changes to another database, returns included. It only increases. */
+  /** The number of changes to another database, including returns. */
   readonly switches: number;
   /** By `host:port`. */
   readonly databases: Readonly<Record<string, DatabaseStats>>;
@@ -61,7 +61,7 @@ export interface Follower {
   look(): void;
 }
 
-/** A database as the monitor knows it. */
+/** A database with its probes. */
 export class Database {
   readonly health: Health;
   client: DatabaseClient | null = null;
@@ -171,7 +171,7 @@ export class DatabaseMonitor {
     this.decide();
   }
 
-  /** A check of the user may throw, and take any time. */
+  /** The check of the user may throw, and may take any time. */
   private isAnswered(client: DatabaseClient): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = startTimer(() => resolve(false), this.timeoutMs);

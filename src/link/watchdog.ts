@@ -31,14 +31,14 @@ export const Verdict = {
 export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 
 export interface WatchdogOwner {
-  /** Asks the server on a second connection how it is. Never rejects. */
+  /** Asks the server for its state on a second connection. Never rejects. */
   probe(connection: Connection, silentMs: number): Promise<Verdict>;
   onDeadConnection(silentMs: number, isReachable: boolean): void;
   /** The connection stays open; `isKnown` tells whether the server is known to be busy. */
   onBusyServer(silentMs: number, isKnown: boolean): void;
   /** Unrequested messages may arrive. Otherwise no checks run while no reply is due. */
   isListening(connection: Connection): boolean;
-  /** It listens, no byte has arrived for half the time, and no reply is due. */
+  /** The owner listens, no byte has arrived for half the time, and no reply is due. */
   onQuiet(connection: Connection): void;
 }
 

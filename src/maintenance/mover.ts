@@ -1,8 +1,8 @@
 /**
  * Carries out the plan of one link: follows the notices of its server, opens the next connection beside the current
- * one, and changes over when the current one owes no reply. Commands wait for that moment, so their order is kept and
- * none is sent twice. Only blocking commands stay behind; the old connection closes when they are answered or its time
- * is up. It never changes the configured address.
+ * one, and switches when the current one owes no reply. Commands wait for that moment, so their order is kept and
+ * none is sent twice. Only blocking commands stay on the old connection, which closes when they are answered or its
+ * time is over. The mover never changes the configured address.
  */
 
 import { isIP } from "node:net";
@@ -226,7 +226,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     return new TcpConnector({ ...address, family: 0, localAddress, tls, disconnectTimeout });
   }
 
-  /** The next connection is gone, or is not needed. */
+  /** The next connection is lost, or is not needed. */
   private drop(error: Error): void {
     this.successor = null;
     this.overlap = null;
@@ -310,7 +310,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     this.release();
   }
 
-  /** It still answers the commands that it has, until the server closes it. */
+  /** The old connection answers its remaining commands, until the server closes it. */
   private retire(connection: Connection, endMs: number): void {
     this.retired.add(connection);
     const onClose = (): void => {

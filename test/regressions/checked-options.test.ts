@@ -10,6 +10,7 @@ const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
   [{ bounds: { maxCommands: Number.NaN } }, /bounds\.maxCommands NaN/],
   [{ bounds: { maxBytes: -1 } }, /bounds\.maxBytes -1/],
   [{ bounds: { maxBytes: "1" } }, /bounds\.maxBytes "1"/],
+  [{ maintenance: "yes" }, /maintenance "yes": expected one of "auto", "on", false/],
   [{ bounds: { policy: "drop" } }, /bounds\.policy "drop": expected one of "wait", "reject"/],
   [{ enableAutoPipelining: { maxInFlight: 0 } }, /enableAutoPipelining\.maxInFlight 0/],
   [{ enableAutoPipelining: { maxCommands: 0 } }, /enableAutoPipelining\.maxCommands 0/],

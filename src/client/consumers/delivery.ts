@@ -29,7 +29,7 @@ export type Value = string | Buffer;
 export class Source {
   /** The messages that are unfinished or unconfirmed, by ID. */
   readonly held = new Map<string, Delivery>();
-  /** The place in the list of pending messages from which the next claim goes on. */
+  /** The position in the list of pending messages at which the next claim continues. */
   cursor = "0-0";
   renewal: NodeJS.Timeout | undefined;
 
@@ -71,7 +71,7 @@ export class Delivery implements StreamMessage<Value> {
       setOwn(this.fields, String(pairs[index]), pairs[index + 1]);
   }
 
-  /** Its acknowledgement is on its way, or confirmed. */
+  /** Its acknowledgement is in flight, or confirmed. */
   get isFinished(): boolean {
     return this.confirmed !== null;
   }

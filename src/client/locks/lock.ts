@@ -30,7 +30,7 @@ export interface LockOptions {
 }
 
 const DEFAULT_MS = 10_000;
-/** A waiter that is woken by the server asks again after this time, in case that its message was lost. */
+/** A waiter that the server wakes asks again after this time, in case its message was lost. */
 const LOOK_AGAIN_MS = 1000;
 /** A waiter that missed this many looks is dead. */
 const ALIVE_MS = 3 * LOOK_AGAIN_MS;
@@ -236,7 +236,7 @@ class Waiter implements Holder {
     return remainingMs < 0 ? LOOK_AGAIN_MS : Math.max(1, remainingMs);
   }
 
-  /** Over the connection that is told about the wake key. If that is lost, the next look uses another one. */
+  /** Uses the connection that receives invalidations of the wake key. If it is lost, the next look uses another one. */
   private async attemptOver(line: WakeLine | null): Promise<Lock | number> {
     if (line === null) return this.attempt(this.client, 0);
     try {
@@ -277,7 +277,7 @@ class Waiter implements Holder {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.wakeUp = resolve;
-      // Waiters that began together do not ask together.
+      // Spreads the looks of waiters that began together.
       timer = startTimer(resolve, delayMs * (1 + Math.random() / 4));
     });
     stopTimer(timer);

@@ -66,7 +66,7 @@ export function checkOwnOptions(options: OptionRecord): void {
   for (const [name, group] of Object.entries(GROUPS)) checkGroup(name, options[name], group);
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
-  if (options["maintenance"] !== false) checkWord("maintenance", options["maintenance"], ["auto", "on"]);
+  checkWord("maintenance", options["maintenance"], ["auto", "on", false]);
   checkProtocol(options["protocol"]);
   checkMerge("enableAutoPipelining.merge", settingsOf(options, "enableAutoPipelining")["merge"]);
   checkCache(settingsOf(options, "cache"));
@@ -122,9 +122,11 @@ function checkNumber(name: string, value: unknown, least: number): void {
   throw new OptionError(`Invalid option ${name} ${show(value)}: expected a number of at least ${least}`);
 }
 
-function checkWord(name: string, value: unknown, words: readonly string[]): void {
-  if (value === undefined || value === null || words.includes(value as string)) return;
-  throw new OptionError(`Invalid option ${name} ${show(value)}: expected one of "${words.join('", "')}"`);
+function checkWord(name: string, value: unknown, words: readonly unknown[]): void {
+  if (value === undefined || value === null || words.includes(value)) return;
+  throw new OptionError(
+    `Invalid option ${name} ${show(value)}: expected one of ${words.map(show).join(", ")}`,
+  );
 }
 
 function show(value: unknown): string {
