@@ -1,5 +1,5 @@
 // A worker that consumes a stream: several messages at the same time, a second delivery after a failure, dead letters, and
-// an end that leaves nothing behind.
+// a clean shutdown.
 const Redis = require("sluice");
 
 async function main() {

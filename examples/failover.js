@@ -1,4 +1,4 @@
-// Two databases: the client leaves the first one when it is lost, and returns to it when it is good again.
+// Two databases: the client fails over when the first one is lost, and returns to it when it is healthy again.
 // `REDIS_URL` and `OTHER_REDIS_URL` name them; without the second one, the first serves twice.
 
 const Redis = require("sluice");

@@ -45,15 +45,15 @@ export function drawFrame({ server, roundTrip, figures, history, hasColours }) {
     const format = (value) => right(count(value), 12);
     lines.push("", bold("commands/s"), asciichart.plot(history, { height: CHART_HEIGHT, format }));
   }
-  lines.push("", bold("where its time goes"), ...busyLines(figures.busiest));
+  lines.push("", bold("time of the server by command"), ...busyLines(figures.busiest));
   lines.push("", bold("slow commands (SLOWLOG)"), ...slowLines(figures.slow));
   lines.push("", bold("events (LATENCY)"), ...latencyLines(figures.latency));
   return lines.join("\n");
 }
 
 function busyLines(busiest) {
-  if (busiest === null) return ["  not allowed"];
-  if (busiest.length === 0) return ["  nothing"];
+  if (busiest === null) return ["  no permission"];
+  if (busiest.length === 0) return ["  none"];
   return busiest.map(
     ({ name, perSecond, share, microsEach }) =>
       `  ${name.padEnd(NAME_WIDTH)}${right(count(perSecond), 10)}/s ${right(percent(share), 8)} of a core ${right(microsEach.toFixed(1), 8)} µs each`,
@@ -61,7 +61,7 @@ function busyLines(busiest) {
 }
 
 function slowLines(slow) {
-  if (slow === null) return ["  not allowed"];
+  if (slow === null) return ["  no permission"];
   if (slow.length === 0) return ["  none"];
   return slow.map(
     ({ at, ms, name, count: size }) =>
@@ -70,8 +70,8 @@ function slowLines(slow) {
 }
 
 function latencyLines(latency) {
-  if (latency === null) return ["  not allowed"];
-  if (latency.length === 0) return ["  none (CONFIG SET latency-monitor-threshold 100 turns it on)"];
+  if (latency === null) return ["  no permission"];
+  if (latency.length === 0) return ["  none (to enable: CONFIG SET latency-monitor-threshold 100)"];
   return latency.map(
     ({ event, at, lastMs, mostMs }) =>
       `  ${timeOf(at)}  ${event.padEnd(NAME_WIDTH)}${right(`${lastMs} ms`, 12)}  at most ${mostMs} ms`,
