@@ -122,6 +122,26 @@ describe("planned moves", function () {
     expect([redis.options.host, redis.options.port]).to.deep.equal(["127.0.0.1", first.port]);
   });
 
+  it("happen with the last reply of the old server", async () => {
+    const redis = connect();
+    await untilListening(redis);
+    first.held.add("incr");
+    let last = redis.incr("n");
+    first.announce("MOVING", server.next(), 15, second.address);
+    await until("a command that waits for the new server", () => {
+      const call = redis.incr("n");
+      const waits = redis.offlineQueue.length > 0;
+      if (!waits) last = call;
+      return waits;
+    });
+    first.letGo();
+    await last;
+    // No timer has run since the reply.
+    expect(portOf(redis)).to.equal(second.port);
+    await untilLeft(first);
+    expectCalm();
+  });
+
   it("without an address go to the configured one after half of the time", async () => {
     const redis = connect();
     const running = load(redis);
