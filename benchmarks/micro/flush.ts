@@ -21,7 +21,7 @@ async function nanosPerFlush(inFlight: number): Promise<number> {
 }
 
 function connectionThat(flush: () => void): Flushable {
-  return { isBooked: false, flush, flushWhole: flush };
+  return { isScheduled: false, flush, flushWhole: flush };
 }
 
 function flushes(inFlight: number, count: number): Promise<void> {
@@ -45,7 +45,7 @@ function flushesOfCallbacks(inFlight: number): Promise<number> {
       count++;
     });
     const call = (): void => {
-      if (!one.isBooked) scheduler.request(one, inFlight);
+      if (!one.isScheduled) scheduler.request(one, inFlight);
     };
     for (let index = 0; index < CALLBACKS; index++) setImmediate(call);
     setTimeout(() => resolve(count), 20);

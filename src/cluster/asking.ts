@@ -31,6 +31,6 @@ class AskingAnswer implements Completion {
   fulfil(): void {}
 
   reject(_asking: Command, error: Error): void {
-    if (error instanceof ReplyError) this.command.ensureExtra().ensureTrail().refusal = error;
+    if (error instanceof ReplyError) this.command.ensureExtra().ensureTrail().askingError = error;
   }
 }

@@ -55,7 +55,7 @@ export class ClusterTransaction extends Batch {
   ) {
     super(BatchKind.Transaction, commands.length, null);
     this.closing = commands[commands.length - 1] as Command;
-    this.caller = this.closing.extra?.caller ?? null;
+    this.watchUser = this.closing.extra?.watchUser ?? null;
     for (const command of commands) {
       command.batch = this;
       command.slot = slot;

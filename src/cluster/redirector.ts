@@ -9,7 +9,8 @@
  *            learns          order           node, sends
  *
  * A command is sent again only if it was not answered, or answered with "not here" or "not now". Each call
- * settles its commands or passes them to the retry queue before it returns.
+ * settles its commands or passes them to the retry queue before it returns. A *unit* is what moves together: a
+ * command, or a transaction, represented by its EXEC.
  */
 
 import { BatchKind } from "../command/batch";
@@ -120,13 +121,13 @@ export class Redirector {
     const isTakenOver = this.isActive && retryDelayOnFailover !== 0;
     const returned: Returned[] = [];
     for (const command of commands) {
-      const unit = unitOf(command, error);
+      const unit = claimUnit(command, error);
       if (unit === null) continue;
       detach(unit);
       const { ending } = fateOf(unit, { ...ENDED, isTakenOver });
       if (ending !== null) endUnit(unit, () => endingError(ending, unit, { makeError: () => error }));
-      else if (this.maySpend(unit, node, error)) {
-        const mayGoAtOnce = this.hasOtherOwner(unit, node) || this.doubtOwner(unit, node);
+      else if (this.spendOrEnd(unit, node, error)) {
+        const mayGoAtOnce = this.hasOtherOwner(unit, node) || this.avoidOwner(unit, node);
         const delayMs = mayGoAtOnce ? 0 : grownDelay(retryDelayOnFailover, triesOf(unit));
         returned.push({ command: unit, reason: WaitReason.NotServed, delayMs });
       }
@@ -159,7 +160,7 @@ export class Redirector {
    */
   onUnreachable(node: ClusterNode, commands: readonly Command[]): void {
     const error = new ConnectionClosedError();
-    const left = commands.filter((command) => this.maySpend(command, node, error));
+    const left = commands.filter((command) => this.spendOrEnd(command, node, error));
     const tries = Math.max(0, ...left.map(triesOf));
     const delayMs = grownDelay(this.options.retryDelayOnFailover || 100, tries);
     this.deps.retries.putBack(left, { reason: WaitReason.NotServed, delayMs });
@@ -245,20 +246,20 @@ export class Redirector {
     detach(unit);
     const isAsk = redirect.kind === RedirectKind.Ask;
     const trail = trailOf(unit);
-    const { refusal: reason } = trail;
-    if (reason !== null) {
+    const { askingError } = trail;
+    if (askingError !== null) {
       // The node has ignored the ASKING: the two nodes would redirect the command to each other until its
       // attempts are used up.
-      endUnit(unit, () => reason);
+      endUnit(unit, () => askingError);
       return true;
     }
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
     // A detour around a node that replied CLUSTERDOWN or lost the command counts as one attempt together with
     // the way back. So does an ASK to a node together with the loss there.
     const isWayBack = trail.avoided === target.key;
-    if (isWayBack) trail.avoided = null;
-    else if (isAsk && target.isDown && !target.isLost) trail.avoided = null;
-    else if (!this.maySpend(unit, node, refusal.error, trail)) return true;
+    const isCounted = isWayBack || (isAsk && target.isDown && !target.isLost);
+    if (isCounted) trail.avoided = null;
+    else if (!this.spendOrEnd(unit, node, refusal.error, trail)) return true;
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
     const { client } = node;
     if (!isAsk) this.learn(node, target, redirect.slot);
@@ -336,7 +337,7 @@ export class Redirector {
   }
 
   private spendAndGiveBack(unit: Command, { node, error }: Refusal, { reason, delayMs }: WaitTerms): void {
-    if (!this.maySpend(unit, node, error)) return;
+    if (!this.spendOrEnd(unit, node, error)) return;
     const grownMs = grownDelay(delayMs, triesOf(unit));
     this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.client));
   }
@@ -352,11 +353,11 @@ export class Redirector {
   }
 
   /**
-   * The node has lost the command repeatedly, and no readable table names its successor. Another master is asked, which
-   * answers MOVED. Returns true if one is available. With a table the command waits instead: a silent master would keep
-   * it for longer than its slot is held.
+   * Avoids a node that has lost the command repeatedly, while no readable table names its successor: another
+   * master answers MOVED. Returns true if one is available. With a table the command waits instead, because a
+   * silent master would keep it for longer than its slot is held.
    */
-  private doubtOwner(unit: Command, node: ClusterNode): boolean {
+  private avoidOwner(unit: Command, node: ClusterNode): boolean {
     const { pool, refresher } = this.deps;
     if (!refresher.isDenied || unit.slot < 0 || pool.isSealed) return false;
     if (timesAt(unit, node) < TIMES_BELIEVED) return false;
@@ -365,8 +366,8 @@ export class Redirector {
     return true;
   }
 
-  /** Counts an attempt. Returns false when none is left: the command has ended. */
-  private maySpend(unit: Command, node: ClusterNode, error: Error, trail = trailOf(unit)): boolean {
+  /** Counts an attempt. If none is left, ends the unit and returns false. */
+  private spendOrEnd(unit: Command, node: ClusterNode, error: Error, trail = trailOf(unit)): boolean {
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
     const Failure = unit.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
@@ -416,8 +417,11 @@ function detach(command: Command): void {
   batch.settleOne();
 }
 
-/** The command that represents the rest of a transaction, or null when it is listed already. */
-function unitOf(command: Command, error: Error): Command | null {
+/**
+ * The unit of a command. Null for the other members of a transaction whose EXEC waits already, and for members
+ * of an answered one, which end.
+ */
+function claimUnit(command: Command, error: Error): Command | null {
   const transaction = transactionOf(command);
   if (transaction === null) return command;
   if (transaction.closing.isSettled) {

@@ -58,7 +58,7 @@ export class WatchKeeper {
     this.slots.clear();
     for (const other of others) {
       const unwatch = ownCommand(Origin.Client, "unwatch");
-      unwatch.ensureExtra().caller = extra?.caller ?? null;
+      unwatch.ensureExtra().watchUser = extra?.watchUser ?? null;
       // A WATCH that waits for its connection is followed in the queue; one that was lost with its connection
       // is over.
       if (other.isWritable || other.offline.length > 0) other.dispatch(unwatch);

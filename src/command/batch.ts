@@ -22,7 +22,7 @@
  * settling command only decrements the counter of its batch.
  */
 
-import type { Caller } from "./caller";
+import type { WatchUser } from "./watch-user";
 
 export const BatchKind = {
   /** Collected by the auto-pipeliner: after a loss its commands follow the rules of single ones. */
@@ -56,8 +56,8 @@ export class Batch {
   size = 0;
   /** The union of their `CommandFlag` bits. */
   flags = 0;
-  /** The caller that issued its EXEC, if that caller has ever watched keys. */
-  caller: Caller | null = null;
+  /** The user that issued its EXEC, if that user has ever watched keys. */
+  watchUser: WatchUser | null = null;
   /** A reply to one of its commands has arrived. */
   isAnswered = false;
   /** Its first command has been encoded for the current connection. */

@@ -5,9 +5,9 @@ import { dirname } from "node:path";
 import { Decode } from "../protocol/resp-types";
 import { headOf } from "../util/error-hint";
 import type { Batch } from "./batch";
-import type { Caller } from "./caller";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
 import type { ReplyForm } from "./reply-form";
+import type { WatchUser } from "./watch-user";
 
 /** The Lua script that a command runs; sent by text or by hash as the connection needs it. */
 export interface ScriptReference {
@@ -96,7 +96,7 @@ export interface RedirectTrail {
    */
   avoided: string | null;
   /** The error reply to an ASKING that preceded the command. */
-  refusal: Error | null;
+  askingError: Error | null;
 }
 
 /** A read whose reply a cache wants to store until its keys change. */
@@ -149,7 +149,7 @@ export class CommandExtra {
   /** It has been reported to tracers, which receive each command once even if it is resent. */
   isTraced = false;
   /** The user that issued a WATCH, or the command that ends it. */
-  caller: Caller | null = null;
+  watchUser: WatchUser | null = null;
   /** The async scope in which it was issued, kept while tracers listen, so that their context is preserved. */
   scope: AsyncResource | null = null;
   /**
@@ -194,7 +194,7 @@ export class CommandExtra {
 
   /** Starts to record its attempts on a cluster. */
   ensureTrail(): RedirectTrail {
-    this.trail ??= { count: 0, nodes: [], next: null, avoided: null, refusal: null };
+    this.trail ??= { count: 0, nodes: [], next: null, avoided: null, askingError: null };
     return this.trail;
   }
 

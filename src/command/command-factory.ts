@@ -9,11 +9,11 @@ import type { Argument } from "../protocol/resp-types";
 import { maskName } from "../util/credentials";
 import { toError } from "../util/user-code";
 import { prepareArguments, toArgument } from "./argument-mappers";
-import { presentCaller, watchingCaller } from "./caller";
 import { Command, type Completion } from "./command";
 import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
 import { prefixKeys } from "./key-positions";
 import { unansweredRefusal } from "./unanswered";
+import { presentUser, watchingUser } from "./watch-user";
 
 export { prepareArguments } from "./argument-mappers";
 export { largeCopies, recycleArguments } from "./recycled-arguments";
@@ -42,8 +42,8 @@ const SPECIAL = CommandFlag.Unanswered | GUARDING;
 
 function noteCaller(command: Command): void {
   const isWatch = (command.spec.flags & CommandFlag.Watch) !== 0;
-  const caller = isWatch ? watchingCaller() : presentCaller();
-  if (caller !== undefined) command.ensureExtra().caller = caller;
+  const user = isWatch ? watchingUser() : presentUser();
+  if (user !== undefined) command.ensureExtra().watchUser = user;
 }
 
 /** The arguments of a call in the form in which they would be sent. `args` must belong to the callee. */

@@ -82,7 +82,7 @@ export interface ConnectionLost {
   isBehindWatch: boolean;
 }
 
-/** Its connection was closed on purpose, or its link or node has ended. */
+/** Its connection was closed on purpose, its link or node has ended, or it may not wait any longer. */
 export interface Ended {
   readonly kind: "link ended";
   isWritten: boolean;
@@ -182,8 +182,7 @@ export function mayEndConnection({ spec, args }: Command, livedMs: number): bool
 function whenIssued(command: Command, event: Issued): Fate {
   const { flags } = command.spec;
   if (event.isMultiLost && (flags & CommandFlag.Multi) === 0) return BROKEN_BATCH;
-  const isWhole = command.batch !== null && command.batch.kind === BatchKind.Transaction;
-  if (!isWhole && (flags & CommandFlag.Exec) === 0) return GOES_ON;
+  if (!isTransaction(command.batch) && (flags & CommandFlag.Exec) === 0) return GOES_ON;
   if (event.isWatchLost) return WATCH_LOST;
   return event.isWatchEnded ? WATCH_ENDED : GOES_ON;
 }
@@ -244,6 +243,6 @@ function afterEnd(command: Command, event: Ended): Fate {
   return event.isWritten || command.mayHaveRun ? FAILS_IN_DOUBT : FAILS;
 }
 
-function isTransaction(group: Batch | null): group is Batch {
-  return group !== null && group.kind === BatchKind.Transaction;
+export function isTransaction(batch: Batch | null): batch is Batch {
+  return batch !== null && batch.kind === BatchKind.Transaction;
 }

@@ -127,7 +127,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** The watchdog, while it does not run because no reply is due; the next write wakes it. */
   sleepingWatchdog: WriterSource["sleepingWatchdog"] = null;
   /** Commands queued now are written at the end of the task, with any policy. */
-  isGathering = false;
+  writesAtTaskEnd = false;
   /** Null: the server may stay silent without limit. */
   socketTimeout: SocketTimeout | null = null;
 
@@ -280,7 +280,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   /** Like `end`, after all queued commands have been written. */
-  finish(): void {
+  writeAllAndEnd(): void {
     if (!this.beginToDrain()) return;
     this.writer.finish(() => this.halfClose());
   }

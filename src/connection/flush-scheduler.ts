@@ -1,11 +1,16 @@
 /**
  * Decides when bytes are written, for all connections of the thread. `writer.ts` asks it and writes. The rule:
  *
- * 1. A command is written immediately while nothing is in flight on its connection. Otherwise commands are
- *    collected, and written early once they are half as many as those in flight and four write costs have passed.
+ * 1. A command is written immediately while nothing is in flight on its connection and no connection is
+ *    scheduled. Otherwise commands are collected, and written early once they are half as many as those in flight
+ *    and four write costs have passed.
  * 2. Collected commands are written at the end of the task if nothing was in flight before it, and at the end of
  *    the event-loop turn in any case.
- * 3. While other programs or the server compete for the thread's processor, only sentence 2 applies.
+ * 3. Only sentence 2 applies with `flushPolicy: "turn"`, to custom streams (which may answer within `write`), and
+ *    while other programs or the server compete for the thread's processor.
+ *
+ * `writer.ts` bounds the memory in addition: 8,192 unsent commands are written early in any case, and a flush ends
+ * at `highWaterBytes`; the rest follows in the next turn.
  *
  * A task is one callback of the event loop with its microtasks. Sentence 1 lets client and server work at the
  * same time. On a shared processor they cannot, and an early write only makes the kernel switch between them.
@@ -24,7 +29,7 @@ import { atTurnEnd, clockMs, nextTick, threadTimes } from "../util/scheduling";
 
 export interface Flushable {
   /** Set while a flush is scheduled; owned by the scheduler. */
-  isBooked: boolean;
+  isScheduled: boolean;
   /** Writes the collected commands, up to the size of one flush. */
   flush(): void;
   /** Writes as much as the kernel accepts immediately. */
@@ -32,12 +37,12 @@ export interface Flushable {
 }
 
 /** The gap between early writes, in costs of a write: writes then take at most a fifth of the thread's time. */
-const PRICES_APART = 4;
+const COSTS_APART = 4;
 /**
  * In ms: the upper limit of the cost of a write, and its value before the first measurement. A loaded machine
  * measured 5 to 25 µs.
  */
-const MOST_PRICE_MS = 0.025;
+const MOST_COST_MS = 0.025;
 /** The factor by which the least measured cost rises with each write, so that an old one is forgotten. */
 const FORGETTING = 1.01;
 /** In ms: the interval between checks whether the processor is shared. A check takes about 2 µs. */
@@ -46,27 +51,27 @@ const LOOK_MS = 20;
 const LEAST_SHARE = 0.85;
 
 export class FlushScheduler implements ExitWork {
-  private booked: Flushable[] = [];
+  private scheduled: Flushable[] = [];
   /** The number of them that are flushed at the end of the task. */
   private dueCount = 0;
-  private isRunBooked = false;
-  private isTurnBooked = false;
+  private isTaskEndScheduled = false;
+  private isTurnEndScheduled = false;
   /** When the last write ended. */
   private writtenMs = 0;
   /** The least recent cost of a write. */
-  private priceMs = MOST_PRICE_MS;
+  private costMs = MOST_COST_MS;
   /** The processor was shared at the last check. */
   private isShared = false;
   private lookedMs = 0;
   private computedMs = 0;
   private idleMs = 0;
-  private readonly onRunEnd = (): void => {
-    this.isRunBooked = false;
+  private readonly onTaskEnd = (): void => {
+    this.isTaskEndScheduled = false;
     this.flushFirst(this.dueCount);
   };
   private readonly onTurnEnd = (): void => {
-    this.isTurnBooked = false;
-    this.flushFirst(this.booked.length);
+    this.isTurnEndScheduled = false;
+    this.flushFirst(this.scheduled.length);
   };
 
   /** @param watchesExit At the exit of the process it writes the issued commands. */
@@ -78,21 +83,21 @@ export class FlushScheduler implements ExitWork {
 
   /** Whether the first command of a flush may be written before the task continues. */
   mayWriteFirst(inFlight: number): boolean {
-    if (inFlight === 0 && this.booked.length === 0) return !this.isShared;
+    if (inFlight === 0 && this.scheduled.length === 0) return !this.isShared;
     return this.mayWriteEarly(1, inFlight);
   }
 
   /** Whether this many collected commands may be written before the task continues. */
   mayWriteEarly(gathered: number, inFlight: number): boolean {
     if (gathered * 2 < inFlight || this.isShared) return false;
-    return this.clock() - this.writtenMs >= this.priceMs * PRICES_APART;
+    return this.clock() - this.writtenMs >= this.costMs * COSTS_APART;
   }
 
   /** A socket has accepted a write that began at `startMs`. */
   noteWrite(startMs: number): void {
     const nowMs = this.clock();
     this.writtenMs = nowMs;
-    this.priceMs = Math.min(MOST_PRICE_MS, nowMs - startMs, this.priceMs * FORGETTING);
+    this.costMs = Math.min(MOST_COST_MS, nowMs - startMs, this.costMs * FORGETTING);
     if (nowMs - this.lookedMs >= LOOK_MS) this.look(nowMs);
   }
 
@@ -102,28 +107,28 @@ export class FlushScheduler implements ExitWork {
       this.watchesExit = false;
       atExit(this);
     }
-    one.isBooked = true;
-    this.booked.push(one);
+    one.isScheduled = true;
+    this.scheduled.push(one);
     if (inFlight > 0) {
-      this.bookTurn();
+      this.scheduleTurnEnd();
       return;
     }
-    this.dueCount = this.booked.length;
-    if (this.isRunBooked) return;
-    this.isRunBooked = true;
-    nextTick(this.onRunEnd);
+    this.dueCount = this.scheduled.length;
+    if (this.isTaskEndScheduled) return;
+    this.isTaskEndScheduled = true;
+    nextTick(this.onTaskEnd);
   }
 
   /** Schedules another flush in the next turn, for the commands that exceeded this one. */
   requestNextTurn(one: Flushable): void {
-    if (!one.isBooked) this.request(one, 1);
+    if (!one.isScheduled) this.request(one, 1);
   }
 
   /** Flushes all connections that were scheduled before `one`, which is about to write. */
   flushBefore(one: Flushable): void {
-    if (this.booked.length === 0 || this.booked[0] === one) return;
-    const place = this.booked.indexOf(one);
-    this.flushFirst(place < 0 ? this.booked.length : place);
+    if (this.scheduled.length === 0 || this.scheduled[0] === one) return;
+    const place = this.scheduled.indexOf(one);
+    this.flushFirst(place < 0 ? this.scheduled.length : place);
   }
 
   /**
@@ -131,7 +136,7 @@ export class FlushScheduler implements ExitWork {
    * connections.
    */
   flushThrough(one: Flushable): void {
-    this.flushFirst(this.booked.indexOf(one) + 1);
+    this.flushFirst(this.scheduled.indexOf(one) + 1);
   }
 
   private look(nowMs: number): void {
@@ -144,21 +149,21 @@ export class FlushScheduler implements ExitWork {
     this.idleMs = idleMs;
   }
 
-  private bookTurn(): void {
-    if (this.isTurnBooked) return;
-    this.isTurnBooked = true;
+  private scheduleTurnEnd(): void {
+    if (this.isTurnEndScheduled) return;
+    this.isTurnEndScheduled = true;
     atTurnEnd(this.onTurnEnd);
   }
 
   private flushFirst(count: number): void {
-    const due = this.booked;
-    this.booked = count === due.length ? [] : due.slice(count);
+    const due = this.scheduled;
+    this.scheduled = count === due.length ? [] : due.slice(count);
     this.dueCount = Math.max(0, this.dueCount - count);
     let next = 0;
     try {
       while (next < count) {
         const one = due[next++] as Flushable;
-        one.isBooked = false;
+        one.isScheduled = false;
         one.flush();
       }
     } finally {
@@ -168,15 +173,15 @@ export class FlushScheduler implements ExitWork {
   }
 
   private putBack(rest: Flushable[]): void {
-    this.booked = [...rest, ...this.booked];
+    this.scheduled = [...rest, ...this.scheduled];
     this.dueCount = 0;
-    this.bookTurn();
+    this.scheduleTurnEnd();
   }
 
   /** `process.exit()` runs neither ticks nor turns: earlier commands are written here. */
   onExit(): void {
-    for (const one of this.booked.splice(0)) {
-      one.isBooked = false;
+    for (const one of this.scheduled.splice(0)) {
+      one.isScheduled = false;
       one.flushWhole();
     }
   }

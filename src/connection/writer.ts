@@ -1,15 +1,11 @@
 /**
  * Writes the unsent commands of one connection when the rule of `flush-scheduler.ts` says so.
  *
- *   queued --- nothing in flight ---------------------------> written immediately
- *      |
- *      '--> scheduled --- end of the task or turn ----------> written in one flush
- *              |
- *              '------ half as many as are in flight have been
- *                      collected, or 8,192 commands --------> written before
+ *   queued --- mayWriteFirst ------------------> written immediately
+ *      '--> scheduled --- end of task or turn --> written in one flush
+ *              '--------- mayWriteEarly --------> written before
  *
- * Commands that were dispatched together (an explicit pipeline) count as one command. Custom streams are
- * written only at the end of the task, because they may answer within `write`.
+ * Commands that were dispatched together (an explicit pipeline) count as one command.
  *
  * Commands are encoded when they are written, so the number of unsent ones is exact. The writer never settles a
  * command, and never writes to a socket that has asked it to wait (`drain`).
@@ -38,7 +34,7 @@ export interface WriterSource {
   /** When bytes last arrived, or when the socket was last written with nothing in flight. */
   lastActivityMs: number;
   /** Commands queued now are written at the end of the task, with any policy. */
-  readonly isGathering: boolean;
+  readonly writesAtTaskEnd: boolean;
   /** Woken by a write after which a reply is due; null: it is awake, or absent. */
   sleepingWatchdog: { wake(): void } | null;
   /** Started after a write; null: the server may stay silent without limit. */
@@ -54,13 +50,13 @@ export interface WriterOptions {
   readonly flushPolicy: FlushPolicy;
 }
 
-/** The number of unsent commands at which a flush starts before the end of the task. */
+/** The number of unsent commands that are written before the end of the task, to free their memory. */
 const EARLY_FLUSH_COMMANDS = 8192;
 
 const SOCKET_WRITE = Socket.prototype.write;
 
 export class Writer implements Flushable {
-  isBooked = false;
+  isScheduled = false;
   /** The socket belongs to the runtime, which does not read written memory again. */
   isOwnSocket = false;
 
@@ -72,7 +68,7 @@ export class Writer implements Flushable {
   /** The socket accepts no more bytes before it drains. */
   private isBlocked = false;
   /** Unsent commands wait for the reply to a command that was written ahead. */
-  private isHeld = false;
+  private waitsForAhead = false;
   /** Commands are being encoded; a notified tracer may issue others meanwhile. */
   private isFlushing = false;
   /** Commands may be written before the end of the task. */
@@ -102,13 +98,13 @@ export class Writer implements Flushable {
 
   /** A command was put into the queue. */
   onQueued(): void {
-    if (!this.isBooked) this.leave();
-    else this.look();
+    if (!this.isScheduled) this.writeOrSchedule();
+    else this.flushIfDue();
   }
 
   /** Commands that were dispatched together were put into the queue. */
   onBatchQueued(): void {
-    if (!this.isBooked) this.leave();
+    if (!this.isScheduled) this.writeOrSchedule();
   }
 
   /** Writes all commands, and calls back once the socket has accepted all of them. */
@@ -124,12 +120,12 @@ export class Writer implements Flushable {
   writeAhead(): void {
     this.scheduler.flushBefore(this);
     this.writeUnsent();
-    this.isHeld = this.queue.inFlight > 0;
+    this.waitsForAhead = this.queue.inFlight > 0;
   }
 
   goOn(): void {
-    this.isHeld = false;
-    if (this.queue.unsent > 0 && !this.isBooked) this.leave();
+    this.waitsForAhead = false;
+    if (this.queue.unsent > 0 && !this.isScheduled) this.writeOrSchedule();
   }
 
   flush(): void {
@@ -150,7 +146,7 @@ export class Writer implements Flushable {
   // --- inside ----------------------------------------------------------------------------
 
   /** Writes immediately if the policy allows it, and schedules a flush otherwise. */
-  private leave(): void {
+  private writeOrSchedule(): void {
     const { inFlight } = this.queue;
     if (this.mayWriteEarly && this.mayWriteNow && this.scheduler.mayWriteFirst(inFlight)) {
       this.hasLeftIdle = inFlight === 0;
@@ -165,7 +161,7 @@ export class Writer implements Flushable {
   }
 
   /** Writes the collected commands if they are due or too many. */
-  private look(): void {
+  private flushIfDue(): void {
     const { unsent, inFlight } = this.queue;
     const isDue = this.mayWriteEarly && this.scheduler.mayWriteEarly(unsent, inFlight);
     if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
@@ -175,12 +171,17 @@ export class Writer implements Flushable {
 
   /** Commands may be written before the end of the task. */
   private get mayWriteEarly(): boolean {
-    return this.isEager && !this.source.isGathering;
+    return this.isEager && !this.source.writesAtTaskEnd;
   }
 
   /** Not while commands are encoded, because a notified tracer may issue others. */
   private get mayWriteNow(): boolean {
-    return !this.isFlushing && !this.isBlocked && !this.isHeld && this.source.state === ConnectionState.Ready;
+    return (
+      !this.isFlushing &&
+      !this.isBlocked &&
+      !this.waitsForAhead &&
+      this.source.state === ConnectionState.Ready
+    );
   }
 
   /** @param isLast The connection or the process is about to end: no command waits. */
@@ -188,7 +189,7 @@ export class Writer implements Flushable {
     const { queue, output, socket, source } = this;
     if (
       this.isBlocked ||
-      (this.isHeld && !isLast) ||
+      (this.waitsForAhead && !isLast) ||
       socket === null ||
       source.state === ConnectionState.Closed
     )

@@ -102,7 +102,7 @@ export class Intake {
       return new SelectOnClusterError();
     const wrongMode = modeRefusal(mode, flags);
     if (wrongMode !== null || !session.mayRefuse) return wrongMode;
-    const refusal = session.refusal(command);
+    const refusal = session.takeRefusal(command);
     if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) {
       session.noteRefused(command);
       current.discardInsteadOf(command);

@@ -96,13 +96,13 @@ export class LeftoverCommands {
 
   /** The users' commands that a lost connection has left. */
   leftBy({ queue }: Connection): Left {
-    return withoutRequests(queue.takeAll(), this.cause);
+    return failRequests(queue.takeAll(), this.cause);
   }
 
   /** Keeps the commands to send again on the next connection, and fails the others. */
   keep(left: Left, { protocolError, readyAtMs, livedMs }: Connection): void {
     const { options, cause } = this;
-    const again = sortLeftovers(left, {
+    const again = failOrKeep(left, {
       retryPolicy: retryPolicyOf(options),
       maxLosses: options.maxLossesPerCommand ?? DEFAULT_RESEND_POLICY.maxLosses,
       cause,
@@ -121,10 +121,7 @@ export class LeftoverCommands {
    */
   endLeftovers({ sent, unsent }: Left): Left {
     const end = new End(this.deps.takeover, () => this.closedError());
-    return {
-      sent: sent.filter((command) => end.isTakenOver(command, true)),
-      unsent: unsent.filter((command) => end.isTakenOver(command, false)),
-    };
+    return { sent: end.applyTo(sent, true), unsent: end.applyTo(unsent, false) };
   }
 }
 
@@ -146,13 +143,17 @@ class End {
     this.event = { kind: "link ended", isWritten: false, isTakenOver: false, isLate };
   }
 
-  /** Returns true when the command goes to the cluster; otherwise it is settled now. */
-  isTakenOver(command: Command, isWritten: boolean): boolean {
+  /** Settles the commands, except those that go to the cluster, which are returned. */
+  applyTo(commands: readonly Command[], isWritten: boolean): Command[] {
     this.event.isWritten = isWritten;
-    this.event.isTakenOver = this.takeover?.takesOver(command) === true;
-    const fate = fateOf(command, this.event);
-    settle(command, fate, this.errors);
-    return fate.does === "goes again elsewhere";
+    const taken: Command[] = [];
+    for (const command of commands) {
+      this.event.isTakenOver = this.takeover?.takesOver(command) === true;
+      const fate = fateOf(command, this.event);
+      settle(command, fate, this.errors);
+      if (fate.does === "goes again elsewhere") taken.push(command);
+    }
+    return taken;
   }
 }
 
@@ -164,7 +165,7 @@ export function endCommands(
   isLate = false,
 ): void {
   const end = new End(takeover, makeError, { isLate, isOnlyOne: commands.length === 1 });
-  const taken = commands.filter((command) => end.isTakenOver(command, false));
+  const taken = end.applyTo(commands, false);
   if (taken.length > 0) takeover?.takeOver(taken, makeError());
 }
 
@@ -172,19 +173,21 @@ export function endCommands(
  * Fails the commands that belonged only to a closed connection (handshake, restored subscriptions); returns
  * those of users. For a request, a reply that violates the protocol counts as the answer.
  */
-export function withoutRequests(left: Left, cause?: Error): Left {
+export function failRequests(left: Left, cause?: Error): Left {
   const event = lossOf(cause instanceof ParserError, false);
   const errors = new EndingErrors({ makeError: () => cause ?? new ConnectionClosedError() });
-  const isUsers = (command: Command): boolean => {
-    if (!endsWithConnection(command)) return true;
-    settle(command, fateOf(command, event), errors);
-    return false;
+  const failIn = (commands: readonly Command[]): Command[] => {
+    const others: Command[] = [];
+    for (const command of commands)
+      if (endsWithConnection(command)) settle(command, fateOf(command, event), errors);
+      else others.push(command);
+    return others;
   };
-  return { sent: left.sent.filter(isUsers), unsent: left.unsent.filter(isUsers) };
+  return { sent: failIn(left.sent), unsent: failIn(left.unsent) };
 }
 
 /** Fails the commands that must not be sent again after a loss and returns the others in order. */
-export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
+export function failOrKeep(left: Left, loss: Loss): readonly Command[] {
   const { sent, unsent: notSent } = left;
   const [oldest] = sent;
   if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest, loss.livedMs))
@@ -195,22 +198,23 @@ export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
     ...loss,
     makeError: () => loss.protocolError ?? new ConnectionClosedError(),
   });
-  const goesAgain = (command: Command, isSent: boolean): boolean => {
+  const again: Command[] = [];
+  const applyFate = (command: Command, isSent: boolean): void => {
     // A read that was sent behind the handshake waits for the next connection as if never written.
     event.isWritten = isSent && (loss.wasReady || !isRead(command));
     const fate = fateOf(command, event, loss);
     settle(command, fate, errors);
-    if (fate.does !== "goes again on the next connection") return false;
+    if (fate.does !== "goes again on the next connection") return;
     if ((command.spec.flags & CommandFlag.Watch) !== 0) event.isBehindWatch = true;
     if (event.isWritten) command.noteLossAfterWriting();
-    return true;
+    again.push(command);
   };
   // A transaction that has lost a member is refused before its first member is handled.
   for (const all of [sent, unsent])
-    for (const command of all) if (command.isSettled) goesAgain(command, true);
-  const again = sent.filter((command) => goesAgain(command, true));
+    for (const command of all) if (command.isSettled) applyFate(command, true);
+  for (const command of sent) applyFate(command, true);
   do {
-    for (const command of unsent) if (goesAgain(command, false)) again.push(command);
+    for (const command of unsent) applyFate(command, false);
     unsent = loss.takeLate();
   } while (unsent.length > 0);
   for (const { group } of again) if (group !== null) group.isStarted = false;

@@ -4,9 +4,16 @@
  * again first, if `command/fate.ts` allows it. Each settles: by its reply, by these rules, or with "Connection
  * is closed." when the link ends.
  *
- *   commands -> Link -----------------------> Connection       replies -> ErrorReplies, StateReplies
- *                 \-> Intake -> CurrentConnection ^ Reconnection losses  -> LeftoverCommands
- *                        \-> OfflineQueue
+ *   commands ---> Link ---- ready, nothing to inspect ---------> Connection
+ *                   \-> Intake -> CurrentConnection ------------/
+ *                              \-> OfflineQueue
+ *
+ *   replies ----> ErrorReplies, StateReplies
+ *   lost -------> LeftoverCommands -> OfflineQueue;  Reconnection
+ *
+ *   disconnect, reconnect -> leaveConnection -,
+ *   reset, a lost socket ---------------------+-> onClose -> planRetry -> beginAttempt
+ *                                                               \-> end: the waiting commands fail
  */
 
 import { type Command, CommandState } from "../command/command";
@@ -72,6 +79,11 @@ type CalledByParts = ConnectionLife &
   CredentialHost &
   IntakeOwner &
   MovableLink;
+
+interface Leave {
+  readonly isReconnect: boolean;
+  readonly writesUnsent: boolean;
+}
 
 export class Link implements Dispatcher, CalledByParts {
   readonly subscriptions = new Subscriptions(() => this.updateDirect());
@@ -186,11 +198,11 @@ export class Link implements Dispatcher, CalledByParts {
    * commands are kept.
    */
   disconnect(isReconnect = false): void {
-    this.leaveConnection(isReconnect, true);
+    this.leaveConnection({ isReconnect, writesUnsent: true });
   }
 
-  /** @param isWritten Unsent commands are written to this connection; otherwise the next one gets them. */
-  private leaveConnection(isReconnect: boolean, isWritten: boolean): void {
+  /** The unsent commands are written to this connection, or wait for the next one. */
+  private leaveConnection({ isReconnect, writesUnsent }: Leave): void {
     const { status } = this;
     if (status === "end") return;
     this.mover.onLost();
@@ -208,7 +220,7 @@ export class Link implements Dispatcher, CalledByParts {
     else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
       this.reconnection.stop();
-      if (isWritten) this.connection.finish();
+      if (writesUnsent) this.connection.writeAllAndEnd();
       else this.connection.end();
       this.updateDirect();
     }
@@ -286,7 +298,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   reconnect(): void {
-    this.leaveConnection(true, false);
+    this.leaveConnection({ isReconnect: true, writesUnsent: false });
   }
 
   onQuit(): void {
@@ -302,6 +314,27 @@ export class Link implements Dispatcher, CalledByParts {
   onNamedError(type: string, error: Error): void {
     if (!this.hasBeenReady) this.leftovers.failMistaken(error);
     this.report(type, error);
+  }
+
+  /** Whether commands go directly to the connection or are inspected one by one. */
+  updateDirect(): void {
+    const { session } = this;
+    const isOpen = this.isWritable && !this.isLeaving && this.mode === "normal" && this.offline.length === 0;
+    this.direct = isOpen && !session.isDelicate && !session.isDbOpen ? this.connection : null;
+    this.renewal.release();
+    this.mover.look();
+  }
+
+  /** Commands wait for an EXEC that determines the database, or for another connection. */
+  get holdsCommands(): boolean {
+    return this.current.isDeciding || this.mover.isHolding;
+  }
+
+  /** A command that was dispatched but not sent when its connection was lost. */
+  queueUnsent(command: Command): void {
+    if (this.isLeaving) this.leftovers.turnAway([command]);
+    else this.offline.push(command);
+    this.updateDirect();
   }
 
   // --- MovableLink -------------------------------------------------------------------------
@@ -389,7 +422,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.dropConnection();
     this.report("error", error);
     this.reconnection.fail(error);
-    this.finish();
+    this.becomeEnded();
     this.leftovers.endWaiting(() => error);
   }
 
@@ -406,7 +439,7 @@ export class Link implements Dispatcher, CalledByParts {
     const connection = this.connection as Connection;
     const { connector } = this;
     if (!takesAnyServer(connector) && !callUser(() => connector.check(info.fields()))) {
-      this.leaveConnection(true, false);
+      this.reconnect();
       return;
     }
     connection.markReady();
@@ -433,7 +466,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.current.early.withdraw(error);
     if (!isTransient) this.leftovers.failWaiting(() => error);
     this.report("error", error);
-    this.leaveConnection(true, false);
+    this.reconnect();
   }
 
   onTurnedAway(error: Error): void {
@@ -486,20 +519,6 @@ export class Link implements Dispatcher, CalledByParts {
     this.deps.listener.onStatus(status, argument);
   }
 
-  /** Whether commands go directly to the connection or are inspected one by one. */
-  updateDirect(): void {
-    const { session } = this;
-    const isOpen = this.isWritable && !this.isLeaving && this.mode === "normal" && this.offline.length === 0;
-    this.direct = isOpen && !session.isDelicate && !session.isDbOpen ? this.connection : null;
-    this.renewal.release();
-    this.mover.look();
-  }
-
-  /** Commands wait for an EXEC that determines the database, or for another connection. */
-  get holdsCommands(): boolean {
-    return this.current.isDeciding || this.mover.isHolding;
-  }
-
   private beginAttempt(): void {
     this.leftovers.cause = undefined;
     this.deps.counts.attempts++;
@@ -536,7 +555,7 @@ export class Link implements Dispatcher, CalledByParts {
    */
   private sendWaiting(connection: Connection): void {
     // Together, because some may have been given up, and others depend on them.
-    connection.isGathering = true;
+    connection.writesAtTaskEnd = true;
     if (!this.subscriptions.isEmpty) {
       this.current.select(this.session.selected.db);
       restoreSubscriptions(
@@ -547,14 +566,7 @@ export class Link implements Dispatcher, CalledByParts {
       );
     }
     this.intake.sendWaiting();
-    connection.isGathering = false;
-    this.updateDirect();
-  }
-
-  /** A command that was dispatched but not sent when its connection was lost. */
-  keep(command: Command): void {
-    if (this.isLeaving) this.leftovers.turnAway([command]);
-    else this.offline.push(command);
+    connection.writesAtTaskEnd = false;
     this.updateDirect();
   }
 
@@ -581,11 +593,11 @@ export class Link implements Dispatcher, CalledByParts {
    */
   private end(): void {
     this.session.clear();
-    this.finish();
+    this.becomeEnded();
     this.leftovers.endWaiting();
   }
 
-  private finish(): void {
+  private becomeEnded(): void {
     this.reconnection.reset();
     this.mover.stop();
     this.gap.end(this.leftovers.closedError());

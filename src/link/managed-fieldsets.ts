@@ -19,7 +19,7 @@ import type { CurrentConnection } from "./current-connection";
 export interface ManagedFieldsetDeps {
   readonly current: CurrentConnection;
   /** The connection was lost before a command was sent: it waits for the next one, or fails. */
-  keep(command: Command): void;
+  queueUnsent(command: Command): void;
 }
 
 export class ManagedFieldsets {
@@ -75,7 +75,7 @@ export class ManagedFieldsets {
     const error = await answer;
     if (command.isSettled) return;
     const { current } = this.deps;
-    if (current.connection !== connection || !current.isReady) this.deps.keep(command);
+    if (current.connection !== connection || !current.isReady) this.deps.queueUnsent(command);
     else if (error !== null) command.fail(copyError(error));
     else current.send(command);
   }

@@ -9,7 +9,7 @@ import { Connection } from "../connection/connection";
 import { type Credentials, handshake, request } from "../connection/handshake";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { isArriving, isHeld, isHeldIn, numberIn, rowOf } from "./client-list";
-import { withoutRequests } from "./leftovers";
+import { failRequests } from "./leftovers";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { alone, bareIntroduction, dialAgain, type Peer } from "./side-connection";
 import { Verdict } from "./watchdog";
@@ -87,7 +87,7 @@ class Probe implements ConnectionLife, Probing {
 
   /** Closed by the other side without a reply, or never accepted. */
   onClose(): void {
-    withoutRequests(this.connection.queue.takeAll());
+    failRequests(this.connection.queue.takeAll());
     const isSilent = this.connection.bytesRead === 0;
     const isGone = this.error === null ? this.isAccepted : GONE.test(this.error.code ?? "");
     this.conclude(isSilent && isGone ? Verdict.Unreachable : Verdict.Unknown);

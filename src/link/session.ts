@@ -6,11 +6,11 @@
  */
 
 import { BatchKind, flagsOf } from "../command/batch";
-import type { Caller } from "../command/caller";
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { endingError } from "../command/ending-errors";
-import { fateOf } from "../command/fate";
+import { fateOf, isTransaction } from "../command/fate";
+import type { WatchUser } from "../command/watch-user";
 import { ReplyError } from "../errors";
 import { MOST_NAMES } from "../util/bounds";
 import { OpenTransaction } from "./open-transaction";
@@ -25,58 +25,58 @@ export const SESSION_FLAGS =
   CommandFlag.Unwatch |
   CommandFlag.Reset;
 
-/** The users that guard keys on the connection, and those whose guard another user has ended. */
+/** The users that guard keys on the connection, and those whose guards another user has ended. */
 class Guards {
   ended = 0;
-  private readonly watching = new Set<Caller>();
-  private readonly lost = new Set<Caller>();
+  private readonly watching = new Set<WatchUser>();
+  private readonly endedByOthers = new Set<WatchUser>();
 
-  get isOneLost(): boolean {
-    return this.lost.size > 0;
+  get isSomeEnded(): boolean {
+    return this.endedByOthers.size > 0;
   }
 
-  add(caller: Caller | null): void {
-    if (caller === null) return;
-    this.lost.delete(caller);
-    if (caller.previous !== null) this.lost.delete(caller.previous);
-    caller.previous = null;
-    if (this.watching.has(caller)) return;
-    this.watching.add(caller);
-    caller.guards++;
+  add(user: WatchUser | null): void {
+    if (user === null) return;
+    this.endedByOthers.delete(user);
+    if (user.previous !== null) this.endedByOthers.delete(user.previous);
+    user.previous = null;
+    if (this.watching.has(user)) return;
+    this.watching.add(user);
+    user.guards++;
   }
 
   /** EXEC, DISCARD or UNWATCH ends all guards of the connection. */
-  end(caller: Caller | null): void {
+  end(user: WatchUser | null): void {
     this.ended++;
     for (const one of this.watching) {
       one.guards--;
-      if (one !== caller) this.lost.add(one);
+      if (one !== user) this.endedByOthers.add(one);
     }
     this.watching.clear();
-    if (caller !== null) this.lost.delete(caller);
+    if (user !== null) this.endedByOthers.delete(user);
     // Users that never return must not fill the memory.
-    if (this.lost.size > MOST_NAMES) this.lost.clear();
+    if (this.endedByOthers.size > MOST_NAMES) this.endedByOthers.clear();
   }
 
-  isLost(command: Command): boolean {
-    const caller = callerOf(command);
-    return caller !== null && this.lost.has(caller);
+  wasEndedByOther(command: Command): boolean {
+    const user = watchUserOf(command);
+    return user !== null && this.endedByOthers.has(user);
   }
 
   forgive(command: Command): void {
-    const caller = callerOf(command);
-    if (caller !== null) this.lost.delete(caller);
+    const user = watchUserOf(command);
+    if (user !== null) this.endedByOthers.delete(user);
   }
 
   clear(): void {
     for (const one of this.watching) one.guards--;
     this.watching.clear();
-    this.lost.clear();
+    this.endedByOthers.clear();
   }
 }
 
-function callerOf({ batch, extra }: Command): Caller | null {
-  return (batch?.kind === BatchKind.Transaction ? batch.caller : null) ?? extra?.caller ?? null;
+function watchUserOf({ batch, extra }: Command): WatchUser | null {
+  return (isTransaction(batch) ? batch.watchUser : null) ?? extra?.watchUser ?? null;
 }
 
 export class Session {
@@ -98,8 +98,8 @@ export class Session {
 
   constructor(
     db: number,
-    /** An EXEC of a transaction with a SELECT has failed. */
-    private readonly onExecFailed: (exec: Command) => void,
+    /** An EXEC of a transaction with a SELECT was settled with an error. */
+    private readonly onExecSettled: (exec: Command) => void,
   ) {
     this.selected = new SelectedDb(db);
   }
@@ -130,8 +130,8 @@ export class Session {
     return this.isWatching || this.isDelicate || this.isDbOpen;
   }
 
-  private get isGuardLost(): boolean {
-    return this.guards?.isOneLost === true;
+  private get isSomeGuardEnded(): boolean {
+    return this.guards?.isSomeEnded === true;
   }
 
   private get madeGuards(): Guards {
@@ -146,15 +146,14 @@ export class Session {
 
   /** The next command may have to be refused. */
   get mayRefuse(): boolean {
-    return this.isDelicate || this.isGuardLost;
+    return this.isDelicate || this.isSomeGuardEnded;
   }
 
   /** An EXEC was refused because its guard is lost: its user starts over. */
   noteRefused(exec: Command): void {
     this.guards?.forgive(exec);
-    const isWhole = exec.batch !== null && exec.batch.kind === BatchKind.Transaction;
-    // No part of a complete one was sent, so the guards of others remain.
-    if (this.isWatchLost || !isWhole) this.note(exec);
+    // No part of a complete transaction was sent, so the guards of others remain.
+    if (this.isWatchLost || !isTransaction(exec.batch)) this.note(exec);
   }
 
   /** A MULTI was sent by hand, and its EXEC was not. */
@@ -171,13 +170,13 @@ export class Session {
     if (flags === 0) return false;
     if (
       this.isWatching ||
-      this.isGuardLost ||
+      this.isSomeGuardEnded ||
       this.isDelicate ||
       (flags & ~(CommandFlag.Multi | CommandFlag.Exec)) !== 0
     )
       return true;
     const last = commands[commands.length - 1] as Command;
-    return last.batch?.kind !== BatchKind.Transaction || (last.spec.flags & CommandFlag.Exec) === 0;
+    return !isTransaction(last.batch) || (last.spec.flags & CommandFlag.Exec) === 0;
   }
 
   /** Records a command that is being dispatched. */
@@ -205,10 +204,13 @@ export class Session {
     }
   }
 
-  /** The error that ends a command in a broken session, or null if it may be sent. */
-  refusal(command: Command): Error | null {
+  /**
+   * The error that ends a command in a broken session, or null if it may be sent. The command that starts over
+   * or ends the transaction repairs the session.
+   */
+  takeRefusal(command: Command): Error | null {
     const { isMultiLost, isWatchLost } = this;
-    const isWatchEnded = this.guards?.isLost(command) === true;
+    const isWatchEnded = this.guards?.wasEndedByOther(command) === true;
     const { ending } = fateOf(command, { kind: "issued", isMultiLost, isWatchLost, isWatchEnded });
     const { flags } = command.spec;
     if ((flags & CommandFlag.Multi) !== 0) this.isMultiLost = false;
@@ -249,7 +251,7 @@ export class Session {
   private noteChange(command: Command, flags: number): void {
     if ((flags & CommandFlag.Watch) !== 0) {
       this.isWatching = true;
-      this.madeGuards.add(command.extra?.caller ?? null);
+      this.madeGuards.add(command.extra?.watchUser ?? null);
     } else if ((flags & CommandFlag.Multi) !== 0) this.openByHand(command);
     else if ((flags & CommandFlag.Reset) !== 0) {
       this.clear();
@@ -261,7 +263,7 @@ export class Session {
     }
     if ((flags & TRANSACTION_END) !== 0) this.openTransaction = null;
     if ((flags & (TRANSACTION_END | CommandFlag.Unwatch)) !== 0) {
-      this.madeGuards.end(command.extra?.caller ?? null);
+      this.madeGuards.end(command.extra?.watchUser ?? null);
       this.isWatching = false;
       this.isWatchLost = false;
     }
@@ -269,12 +271,12 @@ export class Session {
 
   private followExec(exec: Command): void {
     this.deciding = exec;
-    exec.ensureExtra().addHook({ onFulfilled: () => {}, onFailed: () => this.onExecFailed(exec) });
+    exec.ensureExtra().addHook({ onFulfilled: () => {}, onFailed: () => this.onExecSettled(exec) });
   }
 
   private openByHand(command: Command): void {
-    const isWhole = command.batch !== null && command.batch.kind !== BatchKind.Automatic;
-    if (isWhole) return;
+    const isInPipeline = command.batch !== null && command.batch.kind !== BatchKind.Automatic;
+    if (isInPipeline) return;
     const before = this.openTransaction;
     const group = new OpenTransaction();
     this.openTransaction = group;

@@ -9,7 +9,7 @@ import { type Credentials, handshake, type Introduction } from "../connection/ha
 import { Subscriptions } from "../connection/subscriptions";
 import { startTimer, stopTimer } from "../util/scheduling";
 import type { ReadHooks } from "./connector";
-import { withoutRequests } from "./leftovers";
+import { failRequests } from "./leftovers";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { socketOptionsOf, withServerName } from "./socket-options";
 import { openSocket } from "./tcp-connector";
@@ -76,7 +76,7 @@ export function openBeside(
     onOpen: () => void introduce().catch(() => connection.destroy()),
     onClose: () => {
       stopTimer(timer);
-      withoutRequests(connection.queue.takeAll());
+      failRequests(connection.queue.takeAll());
       settle(null);
     },
   };

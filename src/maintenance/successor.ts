@@ -10,7 +10,7 @@ import { ConnectionClosedError } from "../errors";
 import type { AbstractConnector } from "../link/connector";
 import type { ExpiringCredentials } from "../link/credentials";
 import { Establishment, type EstablishmentDeps, type EstablishmentOwner } from "../link/establishment";
-import { withoutRequests } from "../link/leftovers";
+import { failRequests } from "../link/leftovers";
 import type { MovableLink } from "../link/link-options";
 import { restoreSubscriptions } from "../link/resubscribe";
 
@@ -71,7 +71,7 @@ export class Successor implements ConnectionLife, EstablishmentOwner {
   }
 
   onClose(): void {
-    withoutRequests(this.connection.queue.takeAll(), this.error);
+    failRequests(this.connection.queue.takeAll(), this.error);
     this.fail(this.error);
   }
 

@@ -56,14 +56,14 @@ export class AutoPipeliner implements Dispatcher {
   private openBytes = 0;
   /** Batches that are open or unanswered. */
   private inFlight = 0;
-  private isBooked = false;
+  private isScheduled = false;
   private isHolding = false;
   private isSending = false;
   private isFlushDue = false;
   /** The time at which the first collected command was issued; 0 if there was no subscriber. */
   private gatheredFromMs = 0;
   private readonly onTurnEnd = (): void => {
-    this.isBooked = false;
+    this.isScheduled = false;
     this.sendWhatMayGo();
     this.close();
   };
@@ -154,8 +154,8 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   private bookTurnEnd(): void {
-    if (this.isBooked) return;
-    this.isBooked = true;
+    if (this.isScheduled) return;
+    this.isScheduled = true;
     atTurnEnd(this.onTurnEnd);
   }
 

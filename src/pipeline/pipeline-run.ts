@@ -5,7 +5,6 @@
 
 import { captureArguments, containsBytes, prepareArguments } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
-import { presentCaller } from "../command/caller";
 import { Command, CommandState, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import {
@@ -19,6 +18,7 @@ import { CommandFlag, type CommandSpec, type ReplyShape, TRANSACTION_END } from 
 import { specOf } from "../command/command-table";
 import { isForgettable } from "../command/fate";
 import type { Tally } from "../command/promise-completion";
+import { presentUser } from "../command/watch-user";
 import type { BatchFacts } from "../observability/hooks";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, type Teller, tellLater } from "../util/callback";
@@ -304,7 +304,7 @@ export class PipelineRun implements Completion, BatchFacts {
 
   private becomeTransaction(): void {
     this.batch.kind = BatchKind.Transaction;
-    this.batch.caller = presentCaller() ?? null;
+    this.batch.watchUser = presentUser() ?? null;
   }
 
   /** Fails the unsettled commands. */

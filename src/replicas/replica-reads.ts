@@ -269,7 +269,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     const { returned } = this;
     this.returned = [];
     for (const command of returned) {
-      if (!link.isWritable) link.keep(command);
+      if (!link.isWritable) link.queueUnsent(command);
       else {
         link.current.send(command);
         link.current.select(link.session.selected.db);

@@ -221,7 +221,7 @@ describe("retry queue", () => {
     const asked = ["a", "b"].map((name) => {
       const made = command(name, 1);
       const next = { host: "h", port: 1, isAsk: true };
-      made.ensureExtra().trail = { count: 1, nodes: [], next, avoided: null, refusal: null };
+      made.ensureExtra().trail = { count: 1, nodes: [], next, avoided: null, askingError: null };
       return made;
     });
     const rest = give("c", 1);

@@ -4,7 +4,7 @@ import { type Flushable, FlushScheduler } from "../../../src/connection/flush-sc
 import { fixedRuns } from "../../support/properties";
 
 class Writer implements Flushable {
-  isBooked = false;
+  isScheduled = false;
   /** Stretches that are still to be written. */
   stretches = 0;
   inFlight = 0;
@@ -17,7 +17,7 @@ class Writer implements Flushable {
 
   call(stretches = 1): void {
     this.stretches += stretches;
-    if (!this.isBooked) this.scheduler.request(this, this.inFlight);
+    if (!this.isScheduled) this.scheduler.request(this, this.inFlight);
   }
 
   flush(): void {
@@ -82,7 +82,7 @@ describe("FlushScheduler", () => {
       scheduler.noteWrite(startMs);
     }
 
-    it("writes a command while nothing is in flight, and nothing that others were booked before", () => {
+    it("writes a command while nothing is in flight, and nothing that others were scheduled before", () => {
       write();
       expect(scheduler.mayWriteFirst(0)).to.equal(true);
       writer(1, 5).call();
@@ -142,7 +142,7 @@ describe("FlushScheduler", () => {
     });
   });
 
-  it("writes what was booked before as soon as something is due", async () => {
+  it("writes what was scheduled before as soon as something is due", async () => {
     const [idle, busy, last] = [writer(1), writer(2, 5), writer(3, 5)];
     busy.call();
     idle.call();
@@ -163,14 +163,14 @@ describe("FlushScheduler", () => {
     expect(log).to.deep.equal([1, 2, 1, 1]);
   });
 
-  it("writes what was booked before one that cannot wait", () => {
+  it("writes what was scheduled before one that cannot wait", () => {
     const [first, second, third] = [writer(1, 5), writer(2), writer(3)];
     first.call();
     second.call();
     third.call();
     scheduler.flushBefore(third);
     expect(log).to.deep.equal([1, 2]);
-    expect([first.isBooked, second.isBooked, third.isBooked]).to.deep.equal([false, false, true]);
+    expect([first.isScheduled, second.isScheduled, third.isScheduled]).to.deep.equal([false, false, true]);
   });
 
   it("goes on when a flush throws", async () => {
@@ -208,7 +208,7 @@ describe("FlushScheduler", () => {
         let expected = 0;
         for (const steps of program) {
           const before = log.length;
-          const order: number[] = writers.filter((one) => one.isBooked).map((one) => one.name);
+          const order: number[] = writers.filter((one) => one.isScheduled).map((one) => one.name);
           const isFresh = order.length === 0;
           for (const { who, inFlight, stretches } of steps) {
             const one = writers[who] as Writer;
@@ -221,7 +221,7 @@ describe("FlushScheduler", () => {
           await turn();
           if (isFresh) expect(log.slice(before, before + order.length)).to.deep.equal(order);
         }
-        for (let i = 0; i < 200 && writers.some((one) => one.isBooked); i++) await turn();
+        for (let i = 0; i < 200 && writers.some((one) => one.isScheduled); i++) await turn();
         expect(log.length).to.equal(expected);
         expect(writers.every((one) => one.stretches === 0)).to.equal(true);
       }),

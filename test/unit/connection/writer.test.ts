@@ -24,7 +24,7 @@ class Source implements WriterSource {
   readonly scripts = new ScriptMemory();
   state: ConnectionState = ConnectionState.Ready;
   lastActivityMs = 0;
-  isGathering = false;
+  writesAtTaskEnd = false;
   readonly told: string[] = [];
   readonly socketTimeout = { windUp: (): number => this.told.push("written") };
 
@@ -111,7 +111,7 @@ describe("Writer", () => {
     for (let i = 0; i < count; i++) source.queue.shift();
   }
 
-  /** Lets the process write what is booked, so that no test finds something of another one. */
+  /** Lets the process write what is scheduled, so that no test finds something of another one. */
   afterEach(async () => {
     await turn();
     for (const one of made.splice(0)) one.fail(new Error("the test is over"));
@@ -122,26 +122,26 @@ describe("Writer", () => {
     call("a");
     expect(taker.words).to.deep.equal(["a"]);
     expect(source.told).to.deep.equal(["first", "written"]);
-    expect(writer.isBooked).to.equal(false);
+    expect(writer.isScheduled).to.equal(false);
   });
 
   it("writes together, at the end of the run, what is issued on a stream of a user", async () => {
     open(ofUser());
     for (const word of ["a", "b", "c"]) call(word);
     expect(taker.words).to.deep.equal([]);
-    expect(writer.isBooked).to.equal(true);
+    expect(writer.isScheduled).to.equal(true);
     await runEnd();
     expect(taker.words).to.deep.equal(["a b c"]);
-    expect(writer.isBooked).to.equal(false);
+    expect(writer.isScheduled).to.equal(false);
   });
 
-  for (const [name, options, isGathering] of [
+  for (const [name, options, writesAtTaskEnd] of [
     ["the policy is `turn`", { flushPolicy: "turn" }, false],
     ["its connection gathers", {}, true],
   ] as const) {
     it(`writes nothing before the end of the run while ${name}`, async () => {
       open(new Socket(), options);
-      source.isGathering = isGathering;
+      source.writesAtTaskEnd = writesAtTaskEnd;
       for (const word of ["a", "b"]) call(word);
       expect(taker.words).to.deep.equal([]);
       await runEnd();
@@ -168,9 +168,9 @@ describe("Writer", () => {
 
   it("writes what follows a command that has left at once at the end of the same run", async () => {
     open(new Socket());
-    source.isGathering = false;
+    source.writesAtTaskEnd = false;
     call("a");
-    source.isGathering = true;
+    source.writesAtTaskEnd = true;
     call("b");
     await runEnd();
     expect(taker.words).to.deep.equal(["a", "b"]);
@@ -315,10 +315,10 @@ describe("Writer", () => {
     };
     queueBatch("a", "b");
     expect(taker.words).to.deep.equal(["a b"]);
-    source.isGathering = true;
+    source.writesAtTaskEnd = true;
     queueBatch("c", "d");
     queueBatch("e");
-    expect(writer.isBooked).to.equal(true);
+    expect(writer.isScheduled).to.equal(true);
     await turn();
     expect(taker.words).to.deep.equal(["a b", "c d e"]);
   });
@@ -404,7 +404,7 @@ describe("Writer", () => {
     it("writes nothing early that its connection gathers", async () => {
       await inFlight();
       call("a");
-      [source.isGathering, mayWrite] = [true, true];
+      [source.writesAtTaskEnd, mayWrite] = [true, true];
       call("b");
       expect(taker.words).to.deep.equal([]);
       await turn();

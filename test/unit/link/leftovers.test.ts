@@ -15,7 +15,7 @@ import {
   ReplyError,
 } from "../../../src/errors";
 import { isConnectionTrouble } from "../../../src/link/establishment";
-import { endCommands, isQuit, LeftoverCommands, withoutRequests } from "../../../src/link/leftovers";
+import { endCommands, failRequests, isQuit, LeftoverCommands } from "../../../src/link/leftovers";
 import type { Takeover } from "../../../src/link/link-options";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { fixedRuns } from "../../support/properties";
@@ -297,7 +297,7 @@ describe("closing", () => {
           which.map((origin, n) => issuedBy(origin, book.command("get", `${name}${n}`)));
         const left = { sent: place(sent, "s"), unsent: place(unsent, "u") };
         const isUsers = ({ origin }: Command): boolean => !ending.includes(origin);
-        const rest: Left = withoutRequests(left);
+        const rest: Left = failRequests(left);
         for (const side of ["sent", "unsent"] as const) {
           expect(rest[side]).to.deep.equal(left[side].filter(isUsers));
           for (const entry of left[side]) {
@@ -316,9 +316,9 @@ describe("closing", () => {
     const sent = [Origin.Connection, Origin.Question].map((origin) =>
       issuedBy(origin, one("get", String(origin))),
     );
-    withoutRequests({ sent, unsent: [] }, broken);
+    failRequests({ sent, unsent: [] }, broken);
     expect(book.errors.map(({ code }) => code)).to.deep.equal(["CONNECTION_CLOSED", "PROTOCOL"]);
-    withoutRequests({ sent: [issuedBy(Origin.Question, one("get", "q"))], unsent: [] }, WHY);
+    failRequests({ sent: [issuedBy(Origin.Question, one("get", "q"))], unsent: [] }, WHY);
     expect(book.endings.get("q")).to.deep.equal(["CONNECTION_CLOSED"]);
   });
 

@@ -43,8 +43,8 @@ describe("ManagedFieldsets", () => {
       },
       send: (command) => void told.push(["sent", command]),
     };
-    const keep = (command: Command): void => void told.push(["kept", command]);
-    fieldsets = new ManagedFieldsets([USERS, ITEMS], { current, keep } as unknown as ManagedFieldsetDeps);
+    const queueUnsent = (command: Command): void => void told.push(["kept", command]);
+    fieldsets = new ManagedFieldsets([USERS, ITEMS], { current, queueUnsent } as unknown as ManagedFieldsetDeps);
   });
   afterEach(() => {
     for (const one of [...made.splice(0), ...connection.prepares]) one.fail(new Error("the test is over"));

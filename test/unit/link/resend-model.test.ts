@@ -8,7 +8,7 @@ import type { RetryPolicy } from "../../../src/command/command-extra";
 import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
-import { sortLeftovers } from "../../../src/link/leftovers";
+import { failOrKeep } from "../../../src/link/leftovers";
 import { fixedRuns } from "../../support/properties";
 
 /** A row of commands that share their fate; `sent` of them were written, `isAnswered`: some before them were answered. */
@@ -80,7 +80,7 @@ describe("the resend rules, at random", () => {
           }
           const isSettled = new Set(all.filter((command) => command.isSettled));
           const left = { sent: all.slice(0, sentCount), unsent: all.slice(sentCount) };
-          const again = sortLeftovers(left, {
+          const again = failOrKeep(left, {
             retryPolicy: policy,
             maxLosses: 3,
             cause: undefined,

@@ -4,7 +4,7 @@ import { type Command, CommandState, type Completion } from "../../../src/comman
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import { ParserError } from "../../../src/errors";
-import { type Loss, sortLeftovers } from "../../../src/link/leftovers";
+import { failOrKeep, type Loss } from "../../../src/link/leftovers";
 
 const RULES: Loss = {
   retryPolicy: "at-least-once",
@@ -18,7 +18,7 @@ const RULES: Loss = {
   server: "server:1",
 };
 
-describe("sortLeftovers", () => {
+describe("failOrKeep", () => {
   const failures = new Map<Command, string>();
   const completion: Completion = {
     promise: null,
@@ -50,7 +50,7 @@ describe("sortLeftovers", () => {
   it("sends only reads again while the server may still be at work, or what the caller allows", () => {
     const sent = [make("incr"), make("get"), make("incr")];
     (sent[2] as Command).ensureExtra().retryPolicy = "at-least-once";
-    const again = sortLeftovers({ sent, unsent: [] }, { ...RULES, mayStillRun: true });
+    const again = failOrKeep({ sent, unsent: [] }, { ...RULES, mayStillRun: true });
     expect(again).to.deep.equal(sent.slice(1));
     expect(codes(sent)).to.deep.equal(["OUTCOME_UNKNOWN", undefined, undefined]);
   });
@@ -58,33 +58,33 @@ describe("sortLeftovers", () => {
   it("sends single commands again in order, written ones first", () => {
     const sent = [make("incr"), make("get")];
     const unsent = [make("set")];
-    expect(sortLeftovers({ sent, unsent }, RULES)).to.deep.equal([...sent, ...unsent]);
+    expect(failOrKeep({ sent, unsent }, RULES)).to.deep.equal([...sent, ...unsent]);
   });
 
   it("gives up the command that was the oldest in three losses, and nobody else", () => {
     const sent = [make("eval"), make("get")];
     for (let loss = 1; loss <= 2; loss++) {
-      expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
+      expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
     }
-    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
+    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
     expect(codes(sent)).to.deep.equal(["COMMAND_LOST", undefined]);
   });
 
   it("names what may have run under at-most-once and reads-only", () => {
     const sent = [make("incr"), make("get")];
     const unsent = [make("incr")];
-    expect(sortLeftovers({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal(unsent);
+    expect(failOrKeep({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal(unsent);
     expect(codes(sent)).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]);
     const again = [make("incr"), make("get")];
-    expect(sortLeftovers({ sent: again, unsent: [] }, { ...RULES, retryPolicy: "reads-only" })).to.deep.equal(
-      [again[1]],
-    );
+    expect(failOrKeep({ sent: again, unsent: [] }, { ...RULES, retryPolicy: "reads-only" })).to.deep.equal([
+      again[1],
+    ]);
   });
 
   it("lets a command's own policy win over the client's", () => {
     const sent = [make("incr"), make("incr")];
     (sent[0] as Command).ensureExtra().retryPolicy = "at-most-once";
-    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
+    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
   });
 
   it("says why a command is not sent again: its own policy, the one of the client, or the server at work", () => {
@@ -100,7 +100,7 @@ describe("sortLeftovers", () => {
       one.ensureExtra().retryPolicy = retryPolicy;
       return one;
     });
-    expect(sortLeftovers({ sent: all, unsent: [] }, { ...RULES, mayStillRun: true })).to.deep.equal([all[1]]);
+    expect(failOrKeep({ sent: all, unsent: [] }, { ...RULES, mayStillRun: true })).to.deep.equal([all[1]]);
     expect(texts[0]).to.contain('"at-most-once"');
     expect(texts[1]).to.contain("still be running");
     all[1]?.fail(new Error("the test is over"));
@@ -113,7 +113,7 @@ describe("sortLeftovers", () => {
     const sent = [make("set", begun), make("set", fresh), make("get", fresh)];
     const unsent = [make("set", fresh), make("set", begun)];
     // The rest of the begun batch follows on the wire after the fresh one only in this test.
-    expect(sortLeftovers({ sent, unsent }, RULES)).to.deep.equal([sent[1], sent[2], unsent[0]]);
+    expect(failOrKeep({ sent, unsent }, RULES)).to.deep.equal([sent[1], sent[2], unsent[0]]);
     expect([failures.get(sent[0] as Command), failures.get(unsent[1] as Command)]).to.deep.equal([
       "OUTCOME_UNKNOWN",
       "ABORTED",
@@ -124,7 +124,7 @@ describe("sortLeftovers", () => {
     const batch = new Batch(BatchKind.Pipeline, 0, null);
     const sent = [make("set", batch)];
     const unsent = [make("set", batch)];
-    expect(sortLeftovers({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal([]);
+    expect(failOrKeep({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal([]);
     expect(codes([...sent, ...unsent])).to.deep.equal(["OUTCOME_UNKNOWN", "ABORTED"]);
   });
 
@@ -132,27 +132,27 @@ describe("sortLeftovers", () => {
     const batch = new Batch(BatchKind.Automatic, 0, null);
     batch.isAnswered = true;
     const sent = [make("incr", batch), make("get", batch)];
-    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
+    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
   });
 
   it("sends a guarded transaction again only behind its WATCH", () => {
     const alone = new Batch(BatchKind.Transaction, 0, null);
     alone.isGuarded = true;
     const sent = [make("multi", alone), make("exec", alone)];
-    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal([]);
+    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal([]);
     const behind = new Batch(BatchKind.Transaction, 0, null);
     behind.isGuarded = true;
     const whole = [make("watch"), make("multi", behind), make("exec", behind)];
-    expect(sortLeftovers({ sent: whole, unsent: [] }, RULES)).to.deep.equal(whole);
+    expect(failOrKeep({ sent: whole, unsent: [] }, RULES)).to.deep.equal(whole);
   });
 
   it("does not say of a command that was written before that it did not run", () => {
     const batch = new Batch(BatchKind.Pipeline, 0, null);
     const all = [make("incr", batch), make("incr", batch)];
-    expect(sortLeftovers({ sent: all, unsent: [] }, RULES)).to.deep.equal(all);
+    expect(failOrKeep({ sent: all, unsent: [] }, RULES)).to.deep.equal(all);
     batch.isAnswered = true;
     const never = make("incr", batch);
-    expect(sortLeftovers({ sent: [], unsent: [...all, never] }, RULES)).to.deep.equal([]);
+    expect(failOrKeep({ sent: [], unsent: [...all, never] }, RULES)).to.deep.equal([]);
     expect(codes([...all, never])).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN", "ABORTED"]);
   });
 
@@ -160,7 +160,7 @@ describe("sortLeftovers", () => {
     const sent = [make("get")];
     const unsent = [make("get")];
     const rules = { ...RULES, protocolError: new ParserError("garbage") };
-    expect(sortLeftovers({ sent, unsent }, rules)).to.deep.equal(unsent);
+    expect(failOrKeep({ sent, unsent }, rules)).to.deep.equal(unsent);
     expect(codes(sent)).to.deep.equal(["PROTOCOL"]);
   });
 });

@@ -23,10 +23,10 @@ import {
 import { ErrorReplies } from "../../../../src/link/error-replies";
 import {
   endCommands,
+  failOrKeep,
+  failRequests,
   LeftoverCommands,
   type Loss as LossOfConnection,
-  sortLeftovers,
-  withoutRequests,
 } from "../../../../src/link/leftovers";
 import type { Takeover } from "../../../../src/link/link-options";
 import { OfflineQueue } from "../../../../src/link/offline-queue";
@@ -132,7 +132,7 @@ function* lostWritten(): Generator<FateCase> {
         command.state = CommandState.Sent;
         if (loss.own !== null) command.ensureExtra().retryPolicy = loss.own;
         for (let n = 0; n < loss.losses; n++) command.noteLossAsOldest();
-        const again = sortLeftovers({ sent: [command], unsent: [] }, rulesOf(loss));
+        const again = failOrKeep({ sent: [command], unsent: [] }, rulesOf(loss));
         yield {
           event: "lost, written",
           facts: factsOf({ word, kind, state, ...loss }),
@@ -149,7 +149,7 @@ function* lostUnwritten(): Generator<FateCase> {
           const { command, ending } = play(word, kind, state);
           command.state = CommandState.Queued;
           if (mayHaveRun) command.noteLossAfterWriting();
-          const again = sortLeftovers({ sent: [], unsent: [command] }, rulesOf({ ...PLAIN_LOSS, isGarbled }));
+          const again = failOrKeep({ sent: [], unsent: [command] }, rulesOf({ ...PLAIN_LOSS, isGarbled }));
           yield {
             event: "lost, not written",
             facts: factsOf({ word, kind, state, mayHaveRun, isGarbled }),
@@ -172,7 +172,7 @@ function* lostBehindWatch(): Generator<FateCase> {
           const all = [watch.command, command];
           const sent = all.filter(({ state }) => state === CommandState.Sent);
           const unsent = all.filter(({ state }) => state === CommandState.Queued);
-          const again = sortLeftovers({ sent, unsent }, rulesOf({ ...PLAIN_LOSS, policy }));
+          const again = failOrKeep({ sent, unsent }, rulesOf({ ...PLAIN_LOSS, policy }));
           yield {
             event: "lost, behind its WATCH",
             facts: factsOf({ isWatchWritten, isWritten, kind, policy }),
@@ -193,7 +193,7 @@ function* lostWithoutMember(): Generator<FateCase> {
         for (const one of all) one.state = isWritten ? CommandState.Sent : CommandState.Queued;
         gone.command.fail(new Error("given up"));
         const left = { sent: isWritten ? all : [], unsent: isWritten ? [] : all };
-        const again = sortLeftovers(left, rulesOf(PLAIN_LOSS));
+        const again = failOrKeep(left, rulesOf(PLAIN_LOSS));
         yield {
           event: "lost, another member was given up",
           facts: factsOf({ kind, isGoneFirst, isWritten }),
@@ -306,7 +306,7 @@ function* ownOfConnection(): Generator<FateCase> {
         command.state = isWritten ? CommandState.Sent : CommandState.Queued;
         const all = [command];
         const cause = isGarbled ? new ParserError("garbled") : new Error("reset");
-        withoutRequests({ sent: isWritten ? all : [], unsent: isWritten ? [] : all }, cause);
+        failRequests({ sent: isWritten ? all : [], unsent: isWritten ? [] : all }, cause);
         yield {
           event: "its connection is gone",
           facts: factsOf({ origin: name, isWritten, isGarbled }),
@@ -453,7 +453,7 @@ function* issued(): Generator<FateCase> {
         const session = new Session(0, () => {});
         breakSession(session);
         const { command } = play(word, kind);
-        const error = session.refusal(command);
+        const error = session.takeRefusal(command);
         yield {
           event: "issued",
           facts: factsOf({ session: how, word, kind }),

@@ -29,7 +29,7 @@ describe("fates of commands", () => {
     expect(rows.length).to.equal(recorded.length);
   });
 
-  it("stand in docs/architecture.md, one example for each rule", () => {
+  it("stand in docs/architecture.md, one example for each rule, in the order of evaluation", () => {
     const rows = [...rules()].map(({ event, command, fate }) => `| ${event} | ${command} | ${fate} |`);
     const table = ["| event | command | fate |", "|---|---|---|", ...rows].join("\n");
     if (process.env["SLUICE_RECORD"] !== undefined) {

@@ -92,54 +92,56 @@ export function* rules(): Generator<Rule> {
     command.origin = Origin.Connection;
   };
 
-  yield row("issued", "most commands", outcomeOf("get", issued));
   const multiLost = { ...issued, isMultiLost: true };
-  yield row("", "a part of its MULTI, opened by hand, was lost", outcomeOf("get", multiLost));
+  yield row("issued", "a part of its MULTI, opened by hand, was lost", outcomeOf("get", multiLost));
   yield row("", "EXEC after a lost WATCH", outcomeOf("exec", { ...issued, isWatchLost: true }));
   const watchEnded = { ...issued, isWatchEnded: true };
   yield row("", "EXEC after another user ended the WATCH", outcomeOf("exec", watchEnded));
+  yield row("", "all others", outcomeOf("get", issued));
 
-  yield row("about to be written", "most commands", outcomeOf("get", writing));
-  yield row("", "its caller has given up", outcomeOf("get", writing, undefined, givenUp));
+  const hasGivenUp = "its caller has given up";
   const staying = outcomeOf("select", writing, undefined, givenUp);
-  yield row("", "the same, SELECT, WATCH, UNWATCH or RESET", staying);
+  yield row("about to be written", `SELECT, WATCH, UNWATCH or RESET, ${hasGivenUp}`, staying);
+  yield row("", hasGivenUp, outcomeOf("get", writing, undefined, givenUp));
   const notBegun = outcomeOf("set", writing, undefined, refused);
   yield row("", "a member of its transaction has given up, nothing is written", notBegun);
   yield row("", "EXEC of such a transaction that has begun", outcomeOf("exec", writing, undefined, begun));
+  yield row("", "all others", outcomeOf("get", writing));
 
-  yield row("error reply", "most commands", outcomeOf("get", replied));
+  yield row("error reply", hasGivenUp, outcomeOf("get", replied, undefined, givenUp));
   const noScript = { ...replied, message: "NOSCRIPT no" };
   yield row("", "NOSCRIPT for a script sent by its hash", outcomeOf("evalsha", noScript, undefined, script));
   const left = { ...replied, isServerLeft: true };
-  yield row("", "`reconnectOnError` says 2, or the server cannot serve", outcomeOf("set", left));
-  yield row("", "the same, in a transaction", outcomeOf("set", left, undefined, member));
+  const isLeft = "`reconnectOnError` says 2, or the server cannot serve";
+  yield row("", `in a transaction, ${isLeft}`, outcomeOf("set", left, undefined, member));
+  yield row("", isLeft, outcomeOf("set", left));
+  yield row("", "all others", outcomeOf("get", replied));
 
-  yield row("connection lost", "not written", outcomeOf("set", unwritten));
-  yield row("", "written, `at-least-once`", outcomeOf("set", lost));
+  yield row("connection lost", hasGivenUp, outcomeOf("set", lost, undefined, givenUp));
   yield row(
     "",
-    "the same, while the server may still run it",
-    outcomeOf("set", { ...lost, mayStillRun: true }),
+    "of the connection itself (handshake, probes, subscriptions)",
+    outcomeOf("auth", lost, undefined, own),
   );
-  yield row("", "written, `reads-only`, a read outside of a transaction", outcomeOf("get", lost, readsOnly));
-  yield row("", "written, `reads-only`, all others", outcomeOf("set", lost, readsOnly));
-  yield row("", "written, `at-most-once`", outcomeOf("get", lost, atMostOnce));
-  yield row("", "written, QUIT or SHUTDOWN", outcomeOf("shutdown", lost));
-  const oldest = "the oldest unanswered one in `maxLossesPerCommand` losses";
-  yield row("", oldest, outcomeOf("set", lost, undefined, often));
+  yield row("", "written, the replies were no RESP", outcomeOf("get", { ...lost, isGarbled: true }));
+  yield row("", "written, its WATCH is lost", outcomeOf("exec", lost, undefined, guarded));
+  yield row("", "not written, its WATCH is lost", outcomeOf("exec", unwritten, undefined, guarded));
   const partly = "its pipeline or transaction is answered in part";
   yield row("", `written, ${partly}`, outcomeOf("set", lost, undefined, answered));
   yield row("", `not written, ${partly}`, outcomeOf("set", unwritten, undefined, answered));
-  yield row("", "written, its WATCH is lost", outcomeOf("exec", lost, undefined, guarded));
-  yield row("", "not written, its WATCH is lost", outcomeOf("exec", unwritten, undefined, guarded));
-  yield row("", "written, the replies were no RESP", outcomeOf("get", { ...lost, isGarbled: true }));
-  yield row("", "of the connection itself", outcomeOf("auth", lost, undefined, own));
+  yield row("", "not written", outcomeOf("set", unwritten));
+  const oldest = "the oldest unanswered one in `maxLossesPerCommand` losses";
+  yield row("", oldest, outcomeOf("set", lost, undefined, often));
+  yield row("", "QUIT or SHUTDOWN", outcomeOf("shutdown", lost));
+  const mayStillRun = outcomeOf("set", { ...lost, mayStillRun: true });
+  yield row("", "a write under `at-least-once` that the server may still run", mayStillRun);
+  yield row("", "`at-least-once` (default)", outcomeOf("set", lost));
+  yield row("", "`reads-only`, a read outside of a transaction", outcomeOf("get", lost, readsOnly));
+  yield row("", "`reads-only`, all others", outcomeOf("set", lost, readsOnly));
+  yield row("", "`at-most-once`", outcomeOf("get", lost, atMostOnce));
 
-  yield row(
-    "client, link or node ended",
-    "a cluster takes it over",
-    outcomeOf("set", { ...ended, isTakenOver: true }),
-  );
+  const isTakenOver = outcomeOf("set", { ...ended, isTakenOver: true });
+  yield row("client, link or node ended, or it may not wait longer", "a cluster takes it over", isTakenOver);
   yield row("", "QUIT", outcomeOf("quit", ended));
   yield row("", "written, now or before", outcomeOf("set", { ...ended, isWritten: true }));
   yield row("", "never written", outcomeOf("set", ended));

@@ -2,7 +2,7 @@
 
 import { AsyncResource } from "node:async_hooks";
 import { expect } from "chai";
-import { type Caller, presentCaller, watchingCaller } from "../../../src/command/caller";
+import { presentUser, type WatchUser, watchingUser } from "../../../src/command/watch-user";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -15,19 +15,19 @@ const apart = <T>(work: () => Promise<T>): Promise<T> => Promise.resolve().then(
 /** The same, of nobody who has watched. */
 const afresh = <T>(work: () => Promise<T>): Promise<T> => unmarked.runInAsyncScope(() => apart(work));
 
-describe("callers", () => {
+describe("users of WATCH", () => {
   it("are nobody before they watch", async () => {
-    await afresh(async () => expect(presentCaller()).to.equal(undefined));
+    await afresh(async () => expect(presentUser()).to.equal(undefined));
   });
 
   it("are those that watch, and what they start from then on", async () => {
     await afresh(async () => {
-      const caller = watchingCaller();
+      const caller = watchingUser();
       caller.guards = 1;
       await turn();
-      expect(presentCaller()).to.equal(caller);
-      expect(await apart(async () => presentCaller())).to.equal(caller);
-      const late = await new Promise((resolve) => setTimeout(() => resolve(presentCaller()), 1));
+      expect(presentUser()).to.equal(caller);
+      expect(await apart(async () => presentUser())).to.equal(caller);
+      const late = await new Promise((resolve) => setTimeout(() => resolve(presentUser()), 1));
       expect(late).to.equal(caller);
     });
   });
@@ -36,10 +36,10 @@ describe("callers", () => {
     const callers = await Promise.all(
       [1, 2].map(() =>
         afresh(async () => {
-          const caller = watchingCaller();
+          const caller = watchingUser();
           caller.guards = 1;
           await turn();
-          return [caller, presentCaller()] as const;
+          return [caller, presentUser()] as const;
         }),
       ),
     );
@@ -50,24 +50,24 @@ describe("callers", () => {
 
   it("stay the same while they guard keys, and are others afterwards, who know whom they descend from", async () => {
     await afresh(async () => {
-      const first = watchingCaller();
+      const first = watchingUser();
       first.guards = 1;
-      expect(watchingCaller()).to.equal(first);
+      expect(watchingUser()).to.equal(first);
       first.guards = 0;
-      const second: Caller = watchingCaller();
+      const second: WatchUser = watchingUser();
       expect(second).to.not.equal(first);
-      expect([second.previous, presentCaller()]).to.deep.equal([first, second]);
+      expect([second.previous, presentUser()]).to.deep.equal([first, second]);
     });
   });
 
   it("begin with no guards, so that two that descend from one are two", async () => {
     await afresh(async () => {
-      const parent = watchingCaller();
+      const parent = watchingUser();
       expect(parent.guards).to.equal(0);
-      const children = await Promise.all([1, 2].map(() => apart(async () => watchingCaller())));
+      const children = await Promise.all([1, 2].map(() => apart(async () => watchingUser())));
       expect(children[0]).to.not.equal(children[1]);
       expect(children.map(({ previous }) => previous)).to.deep.equal([parent, parent]);
-      expect(presentCaller()).to.equal(parent);
+      expect(presentUser()).to.equal(parent);
     });
   });
 });

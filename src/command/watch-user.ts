@@ -6,31 +6,31 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 
-export class Caller {
+export class WatchUser {
   /** The number of connections on which it guards keys. */
   guards = 0;
 
   constructor(
     /** The same user before its new WATCH, or the user that it descends from. */
-    public previous: Caller | null,
+    public previous: WatchUser | null,
   ) {}
 }
 
-let callers: AsyncLocalStorage<Caller> | null = null;
+let users: AsyncLocalStorage<WatchUser> | null = null;
 
 /** The user of the current async context; undefined for users that have never watched. */
-export function presentCaller(): Caller | undefined {
-  return callers?.getStore();
+export function presentUser(): WatchUser | undefined {
+  return users?.getStore();
 }
 
 /**
  * The user that issues a WATCH. After its guards have ended, a user is not distinguished from its descendants.
  */
-export function watchingCaller(): Caller {
-  callers ??= new AsyncLocalStorage();
-  const present = callers.getStore();
+export function watchingUser(): WatchUser {
+  users ??= new AsyncLocalStorage();
+  const present = users.getStore();
   if (present !== undefined && present.guards > 0) return present;
-  const caller = new Caller(present ?? null);
-  callers.enterWith(caller);
-  return caller;
+  const user = new WatchUser(present ?? null);
+  users.enterWith(user);
+  return user;
 }
