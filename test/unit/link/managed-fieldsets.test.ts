@@ -44,7 +44,10 @@ describe("ManagedFieldsets", () => {
       send: (command) => void told.push(["sent", command]),
     };
     const queueUnsent = (command: Command): void => void told.push(["kept", command]);
-    fieldsets = new ManagedFieldsets([USERS, ITEMS], { current, queueUnsent } as unknown as ManagedFieldsetDeps);
+    fieldsets = new ManagedFieldsets([USERS, ITEMS], {
+      current,
+      queueUnsent,
+    } as unknown as ManagedFieldsetDeps);
   });
   afterEach(() => {
     for (const one of [...made.splice(0), ...connection.prepares]) one.fail(new Error("the test is over"));
