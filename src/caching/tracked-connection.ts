@@ -9,8 +9,7 @@
  * again and while no replies may be used, so one comparison covers all cases.
  */
 
-import type { Completion } from "../command/command";
-import { Origin } from "../command/command";
+import { type Completion, Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
 import { clockMs, startTimer } from "../util/scheduling";

@@ -94,7 +94,7 @@ export class CommandQueue {
     const command = this.list.shift();
     this.inFlight--;
     this.taken--;
-    if (this.taken > this.inFlight) this.passDropped();
+    this.passDropped();
     if (++this.answered >= this.renewAt && this.list.length === 0) this.renew();
     return command;
   }
@@ -141,7 +141,7 @@ export class CommandQueue {
   }
 
   private passDropped(): void {
-    while (this.list.peekFront()?.state === CommandState.Dropped) {
+    while (this.taken > this.inFlight && this.list.peekFront()?.state === CommandState.Dropped) {
       this.list.shift();
       this.taken--;
     }

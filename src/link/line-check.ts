@@ -4,8 +4,7 @@
  * the reply, so its outcome is never in doubt. Without a reply within a few round trips the connection is dead.
  */
 
-import type { Command, Completion } from "../command/command";
-import { Origin } from "../command/command";
+import { type Command, type Completion, Origin } from "../command/command";
 import { ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { ReplyError } from "../errors";

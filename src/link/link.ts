@@ -7,13 +7,10 @@
  *   commands ---> Link ---- ready, nothing to inspect ---------> Connection
  *                   \-> Intake -> CurrentConnection ------------/
  *                              \-> OfflineQueue
- *
  *   replies ----> ErrorReplies, StateReplies
- *   lost -------> LeftoverCommands -> OfflineQueue;  Reconnection
- *
  *   disconnect, reconnect -> leaveConnection -,
- *   reset, a lost socket ---------------------+-> onClose -> planRetry -> beginAttempt
- *                                                               \-> end: the waiting commands fail
+ *   reset, a lost socket ---------------------+-> onClose -> LeftoverCommands -> OfflineQueue
+ *                                                       \-> planRetry -> beginAttempt, or end
  */
 
 import { type Command, CommandState } from "../command/command";
@@ -79,11 +76,6 @@ type CalledByParts = ConnectionLife &
   CredentialHost &
   IntakeOwner &
   MovableLink;
-
-interface Leave {
-  readonly isReconnect: boolean;
-  readonly writesUnsent: boolean;
-}
 
 export class Link implements Dispatcher, CalledByParts {
   readonly subscriptions = new Subscriptions(() => this.updateDirect());
@@ -198,11 +190,11 @@ export class Link implements Dispatcher, CalledByParts {
    * commands are kept.
    */
   disconnect(isReconnect = false): void {
-    this.leaveConnection({ isReconnect, writesUnsent: true });
+    this.leaveConnection(isReconnect, (connection) => connection.writeAllAndEnd());
   }
 
-  /** The unsent commands are written to this connection, or wait for the next one. */
-  private leaveConnection({ isReconnect, writesUnsent }: Leave): void {
+  /** @param end Ends an open connection. */
+  private leaveConnection(isReconnect: boolean, end: (connection: Connection) => void): void {
     const { status } = this;
     if (status === "end") return;
     this.mover.onLost();
@@ -220,8 +212,7 @@ export class Link implements Dispatcher, CalledByParts {
     else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
       this.reconnection.stop();
-      if (writesUnsent) this.connection.writeAllAndEnd();
-      else this.connection.end();
+      end(this.connection);
       this.updateDirect();
     }
     callUser(() => this.connector.disconnect());
@@ -297,8 +288,9 @@ export class Link implements Dispatcher, CalledByParts {
     return [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
   }
 
+  /** Commands that are not written wait for the next connection. */
   reconnect(): void {
-    this.leaveConnection({ isReconnect: true, writesUnsent: false });
+    this.leaveConnection(true, (connection) => connection.end());
   }
 
   onQuit(): void {

@@ -3,8 +3,7 @@
  * peer, checks a silent connection before a command is written to it, and resets a dead connection.
  */
 
-import type { Command, Completion } from "../command/command";
-import { Origin } from "../command/command";
+import { type Command, type Completion, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { ownCommand } from "../command/own-command";
 import type { Connection, SilenceListener } from "../connection/connection";

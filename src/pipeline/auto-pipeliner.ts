@@ -134,7 +134,7 @@ export class AutoPipeliner implements Dispatcher {
     if (command.slot === UNROUTED && this.pending.length >= this.options.pieceSize * PIECES_GATHERED) {
       if (this.isHolding && this.mayJoin) this.send(false, this.options.pieceSize);
     }
-    this.bookTurnEnd();
+    this.scheduleTurnEnd();
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -153,7 +153,7 @@ export class AutoPipeliner implements Dispatcher {
     return this.open !== null || !this.isHolding || this.inFlight < this.window.size;
   }
 
-  private bookTurnEnd(): void {
+  private scheduleTurnEnd(): void {
     if (this.isScheduled) return;
     this.isScheduled = true;
     atTurnEnd(this.onTurnEnd);
@@ -199,7 +199,7 @@ export class AutoPipeliner implements Dispatcher {
   /** The batch that the next command joins. It counts as unanswered until it is closed. */
   private openBatch(): Batch {
     if (this.open !== null) return this.open;
-    this.bookTurnEnd();
+    this.scheduleTurnEnd();
     this.inFlight++;
     const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
     const batch = new Batch(BatchKind.Automatic, 1, onDone);

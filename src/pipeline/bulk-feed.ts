@@ -41,8 +41,8 @@ export class BulkFeed {
   /** The error that the source threw when it was closed. */
   private refusal: { readonly thrown: unknown } | null = null;
   private isPulling = false;
-  private isBooked = false;
-  private issuedWhenBooked = 0;
+  private isScheduled = false;
+  private issuedWhenScheduled = 0;
   /** The number of commands of the next batch. */
   private pace: number;
   private lastMeanBytes = 0;
@@ -211,16 +211,16 @@ export class BulkFeed {
 
   /** Commands that the producer has yielded do not wait for later ones. */
   private book(): void {
-    if (this.isBooked || this.batch === null) return;
-    this.isBooked = true;
-    this.issuedWhenBooked = this.issued;
+    if (this.isScheduled || this.batch === null) return;
+    this.isScheduled = true;
+    this.issuedWhenScheduled = this.issued;
     atTurnEnd(this.onTurn);
   }
 
   private readonly onTurn = (): void => {
-    this.isBooked = false;
+    this.isScheduled = false;
     if (this.batch === null || this.batch.isOpen || this.isFull) return;
-    if (this.issued === this.issuedWhenBooked) this.send();
+    if (this.issued === this.issuedWhenScheduled) this.send();
     else if (this.isPulling) this.book();
   };
 

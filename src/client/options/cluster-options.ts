@@ -260,13 +260,13 @@ export const defaultClusterOptions: Defaults = {
 
 const READS = ["all", "master", "slave", "replica", "nearest", "primary"];
 
-/** The second argument of `new Cluster(...)` with its defaults filled in. */
 /** Options that choose servers, as a cluster does by itself. */
 const OF_ONE_SERVER = {
   failover: "a cluster has its own failover",
   replicas: "set scaleReads of the Cluster",
 } as const;
 
+/** The second argument of `new Cluster(...)` with its defaults filled in. */
 export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOptions {
   const options: OptionRecord = {};
   if (given !== undefined && given !== null) fill(options, given as OptionRecord);
