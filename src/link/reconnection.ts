@@ -19,8 +19,6 @@ import {
 
 export type RetryStrategy = ((times: number) => unknown) | null | undefined;
 
-/** A connection that lasts this many times the delays before it was worth its attempt. */
-const LIFE_PER_DELAY = 5;
 /**
  * After a connection has lasted this many milliseconds, its loss counts as an accident: the client reconnects
  * immediately.
@@ -96,11 +94,14 @@ export class Reconnection implements EstablishmentDeps {
     this.establishment = null;
   }
 
-  /** A server that ends each connection soon after it is ready is not reconnected without a delay. */
+  /**
+   * A connection that did not last as long as the delay before it counts as a failed attempt. Delays would grow without
+   * a reset if it had to last for a multiple of them: the longer the delay, the less often a connection can.
+   */
   judgeLife(readyAtMs: number): void {
     if (readyAtMs === 0) return;
     const livedMs = clockMs() - readyAtMs;
-    if (this.isMovingOn || livedMs >= this.lastDelayMs * LIFE_PER_DELAY) this.times = 0;
+    if (this.isMovingOn || livedMs >= this.lastDelayMs) this.times = 0;
     this.isDialledAtOnce ||= !this.isMovingOn && livedMs >= HEALTHY_LIFE_MS;
   }
 
