@@ -1,6 +1,7 @@
 /**
  * Restores subscriptions on a new connection: one SUBSCRIBE with all channels, one PSUBSCRIBE with all
- * patterns, and one SSUBSCRIBE for each shard channel, because they may be in different slots.
+ * patterns, and one SSUBSCRIBE for each shard channel, because they may be in different slots. A server refuses all
+ * names of a command because of one. Each half of a refused command is sent again until the refused names are found.
  */
 
 import { type Command, type Completion, Origin } from "../command/command";
@@ -60,46 +61,71 @@ export function restoreSubscriptions(
   onError: (error: Error) => void,
   onRestored: () => void,
 ): void {
-  let left = 0;
-  const onAnswered = (): void => {
-    if (--left === 0) onRestored();
-  };
-  const send = (name: string, kind: SubscriptionKind, names: Buffer[]): void => {
-    left++;
-    const completion = new RestoreCompletion(subscriptions, kind, onError, onAnswered);
-    connection.dispatch(ownCommand(Origin.Restore, name, names, completion));
-  };
-  const channels = subscriptions.names(SubscriptionKind.Channel);
-  if (channels.length > 0) send("subscribe", SubscriptionKind.Channel, channels);
-  const patterns = subscriptions.names(SubscriptionKind.Pattern);
-  if (patterns.length > 0) send("psubscribe", SubscriptionKind.Pattern, patterns);
+  const restoring = new Restoring(connection, subscriptions, onError, onRestored);
+  restoring.send(SubscriptionKind.Channel, subscriptions.names(SubscriptionKind.Channel));
+  restoring.send(SubscriptionKind.Pattern, subscriptions.names(SubscriptionKind.Pattern));
   for (const channel of subscriptions.names(SubscriptionKind.Shard)) {
-    send("ssubscribe", SubscriptionKind.Shard, [channel]);
+    restoring.send(SubscriptionKind.Shard, [channel]);
   }
 }
 
-/**
- * Names that the server refuses to restore are no longer subscribed. If the command ends otherwise, they stay
- * in the set, and the next connection restores them.
- */
+const COMMANDS = {
+  [SubscriptionKind.Channel]: "subscribe",
+  [SubscriptionKind.Pattern]: "psubscribe",
+  [SubscriptionKind.Shard]: "ssubscribe",
+} as const;
+
+class Restoring {
+  private unanswered = 0;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly subscriptions: Subscriptions,
+    private readonly onError: (error: Error) => void,
+    private readonly onRestored: () => void,
+  ) {}
+
+  send(kind: SubscriptionKind, names: Buffer[]): void {
+    if (names.length === 0) return;
+    this.unanswered++;
+    const completion = new RestoreCompletion(this, kind, names);
+    this.connection.dispatch(ownCommand(Origin.Restore, COMMANDS[kind], names, completion));
+  }
+
+  onAnswered(): void {
+    if (--this.unanswered === 0) this.onRestored();
+  }
+
+  /** A refused name is no longer subscribed. */
+  onRefused(kind: SubscriptionKind, names: Buffer[], error: ReplyError): void {
+    const [name] = names;
+    if (names.length > 1) {
+      const half = names.length >> 1;
+      this.send(kind, names.slice(0, half));
+      this.send(kind, names.slice(half));
+    } else if (name !== undefined) {
+      this.subscriptions.delete(kind, name);
+      this.onError(error);
+    }
+    this.onAnswered();
+  }
+}
+
+/** If the connection is lost before the reply, the names stay in the set, and the next connection restores them. */
 class RestoreCompletion implements Completion {
   readonly promise = null;
 
   constructor(
-    private readonly subscriptions: Subscriptions,
+    private readonly restoring: Restoring,
     private readonly kind: SubscriptionKind,
-    private readonly onError: (error: Error) => void,
-    private readonly onAnswered: () => void,
+    private readonly names: Buffer[],
   ) {}
 
   fulfil(): void {
-    this.onAnswered();
+    this.restoring.onAnswered();
   }
 
-  reject(command: Command, error: Error): void {
-    if (!(error instanceof ReplyError)) return;
-    for (const name of command.args) this.subscriptions.delete(this.kind, Buffer.from(name));
-    this.onError(error);
-    this.onAnswered();
+  reject(_command: Command, error: Error): void {
+    if (error instanceof ReplyError) this.restoring.onRefused(this.kind, this.names, error);
   }
 }

@@ -76,15 +76,30 @@ describe("restoreSubscriptions", () => {
     expect(told).to.deep.equal(["NOPERM no", "restored without names"]);
   });
 
-  it("forgets what the server refuses, and nothing else", () => {
-    subscribe(SubscriptionKind.Channel, "a", "b");
-    subscribe(SubscriptionKind.Pattern, "a");
+  it("asks again for the halves of a refused command, and forgets only the refused names", () => {
+    subscribe(SubscriptionKind.Channel, "a", "b", "c");
+    subscribe(SubscriptionKind.Pattern, "b");
     restore();
-    commands[0]?.fail(new ReplyError("NOPERM no"));
-    expect([
-      subscriptions.size(SubscriptionKind.Channel),
-      subscriptions.size(SubscriptionKind.Pattern),
-    ]).to.deep.equal([0, 1]);
+    const refused = Buffer.from("b");
+    for (const command of commands) {
+      const { spec, args } = command;
+      const isRefused =
+        spec.lowerName === "subscribe" && args.some((name) => refused.equals(Buffer.from(name)));
+      if (isRefused) command.fail(new ReplyError(`NOPERM ${args}`));
+      else command.fulfil(1, SHAPE);
+    }
+    const asked = commands.map(({ spec, args }) => `${spec.lowerName} ${args}`);
+    expect(asked).to.deep.equal([
+      "subscribe a,b,c",
+      "psubscribe b",
+      "subscribe a",
+      "subscribe b,c",
+      "subscribe b",
+      "subscribe c",
+    ]);
+    expect(told).to.deep.equal(["NOPERM b", "restored"]);
+    expect(subscriptions.names(SubscriptionKind.Channel).map(String)).to.deep.equal(["a", "c"]);
+    expect(subscriptions.names(SubscriptionKind.Pattern).map(String)).to.deep.equal(["b"]);
   });
 
   it("keeps all of them when the connection is lost meanwhile: the next one asks again", () => {
