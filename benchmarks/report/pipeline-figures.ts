@@ -6,6 +6,7 @@ import { projectRoot } from "../support/project";
 import type { Results } from "../support/results-store";
 import { type Column, CPU, OPS } from "../support/scenario";
 import { cachedFigures } from "./cached-figures";
+import { consumersFigures } from "./consumers-figures";
 import { fewerFigures } from "./fewer-figures";
 import { flushFigures } from "./flush-figures";
 import { formatFigure, markdownTable, pickOf } from "./format";
@@ -34,6 +35,7 @@ export const PIPELINE_PAGES: readonly FilledPage[] = [
   { file: path.join(projectRoot, "docs", "fewer-commands.md"), figures: fewerFigures },
   { file: path.join(projectRoot, "docs", "caching.md"), figures: cachedFigures },
   { file: path.join(projectRoot, "docs", "locks.md"), figures: locksFigures },
+  { file: path.join(projectRoot, "docs", "consumers.md"), figures: consumersFigures },
   { file: path.join(projectRoot, "docs", "decisions", "0014-flush-policy.md"), figures: flushFigures },
 ];
 
