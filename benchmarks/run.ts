@@ -26,7 +26,7 @@ import {
   versionsOf,
   writeResults,
 } from "./support/results-store";
-import { Sampler } from "./support/sampler";
+import { Sampler, type SideSamples } from "./support/sampler";
 import type { Budget, Row, Scenario } from "./support/scenario";
 
 /**
@@ -151,9 +151,12 @@ async function measureAll(planned: readonly Planned[], choices: Choices): Promis
       print(`\n${scenario.title}`);
       scenario.before?.();
       const startMs = performance.now();
-      for (const row of rows) {
-        progress(`  ${row.title} ...`);
-        result.rows[row.id] = summarize(await sampler.sampleRow(scenario, row), row.title);
+      for (const group of comparedRows(scenario, rows)) {
+        progress(`  ${group.map(({ title }) => title).join("; ")} ...`);
+        const samples = await sampler.sampleRows(scenario, group);
+        for (const [index, { id, title }] of group.entries()) {
+          result.rows[id] = summarize(samples[index] as Map<SideName, SideSamples>, title);
+        }
       }
       progress("");
       const tookSeconds = Math.round((performance.now() - startMs) / 1000);
@@ -167,6 +170,18 @@ async function measureAll(planned: readonly Planned[], choices: Choices): Promis
     await servers.stop();
   }
   return results;
+}
+
+/** The rows in groups that take turns. */
+function comparedRows({ comparedBy }: Scenario, rows: readonly Row[]): Row[][] {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const key = comparedBy?.(row) ?? row.id;
+    const group = groups.get(key) ?? [];
+    group.push(row);
+    groups.set(key, group);
+  }
+  return [...groups.values()];
 }
 
 /** Each executable measures the core rows; the servers stay the same. */
@@ -184,7 +199,8 @@ async function measureRuntimes(executables: readonly string[], choices: Choices)
       const sampler = new Sampler({ servers, pinning, rounds, budget, isPlanned, runtime: executable });
       const result = startResult({ ...choices, rounds, sides }, pinning, servers);
       for (const { scenario, row } of runtimePlan(choices.words)) {
-        result.rows[row.id] = summarize(await sampler.sampleRow(scenario, row), row.title);
+        const [samples] = await sampler.sampleRows(scenario, [row]);
+        result.rows[row.id] = summarize(samples as Map<SideName, SideSamples>, row.title);
       }
       runtimes[title] = { ...result, title };
     }

@@ -53,7 +53,8 @@ export const LOADS = [
 
 export const automaticBatches: Scenario<RoundTripRow> = {
   id: "automatic-batches",
-  rounds: 3,
+  rounds: 5,
+  comparedBy: ({ kind, width, operations, delayMs }) => [kind, width, operations, delayMs].join(),
   title: "Automatic pipelining",
   about:
     "The option off, `true` (one unanswered batch) and `adaptive`. Callers issue the next command after each reply. Arrivals come at a fixed rate. A proxy adds the round trip.",

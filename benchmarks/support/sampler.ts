@@ -1,5 +1,6 @@
 /**
- * Takes samples: for every row the sides take turns, one fresh process each, for as many rounds as asked.
+ * Takes samples: the sides of a row, and the rows that are compared, take turns, one fresh process each, for as many
+ * rounds as asked.
  *
  * Interleaving makes a disturbance hit all sides alike. A side that fails a sample is not tried again on that row,
  * and the reason is kept in place of its figures.
@@ -38,23 +39,32 @@ const MEBIBYTE = 1_048_576;
 export class Sampler {
   constructor(private readonly options: SamplerOptions) {}
 
-  async sampleRow(scenario: Scenario, row: Row): Promise<Map<SideName, SideSamples>> {
+  /** The samples of each row, in the order of the rows. */
+  async sampleRows(scenario: Scenario, rows: readonly Row[]): Promise<Map<SideName, SideSamples>[]> {
     const { servers, isPlanned } = this.options;
-    const rounds = row.isLong === true ? 1 : Math.min(this.options.rounds, scenario.rounds ?? Infinity);
-    const target = scenario.isOffline === true ? NO_TARGET : await servers.target(row.masters);
-    const results = new Map<SideName, SideSamples>();
-    for (const side of row.sides.filter(isPlanned)) results.set(side, { samples: [] });
-    for (let round = 0; round < rounds; round++) {
-      for (const [side, result] of results) {
-        if (result.failure !== undefined || round >= roundsOf(side, rounds)) continue;
-        try {
-          result.samples.push(await this.sample({ scenario, row, side, target }));
-        } catch (error) {
-          result.failure = error instanceof Error ? error.message : String(error);
-        }
+    const runs: RowRun[] = [];
+    for (const row of rows) {
+      const target = scenario.isOffline === true ? NO_TARGET : await servers.target(row.masters);
+      const rounds = row.isLong === true ? 1 : Math.min(this.options.rounds, scenario.rounds ?? Infinity);
+      const results: RowRun["results"] = new Map();
+      for (const side of row.sides.filter(isPlanned)) results.set(side, { samples: [] });
+      runs.push({ scenario, row, target, rounds, results });
+    }
+    for (let round = 0; round < this.options.rounds; round++) {
+      for (const run of runs) if (round < run.rounds) await this.sampleRound(run, round);
+    }
+    return runs.map(({ results }) => results);
+  }
+
+  private async sampleRound({ rounds, results, ...what }: RowRun, round: number): Promise<void> {
+    for (const [side, result] of results) {
+      if (result.failure !== undefined || round >= roundsOf(side, rounds)) continue;
+      try {
+        result.samples.push(await this.sample({ ...what, side }));
+      } catch (error) {
+        result.failure = error instanceof Error ? error.message : String(error);
       }
     }
-    return results;
   }
 
   private async sample({ scenario, row, side, target }: SampleOf): Promise<Figures> {
@@ -107,11 +117,19 @@ function roundsOf(side: SideName, rounds: number): number {
   return JUDGED_SIDES.includes(side) ? rounds : Math.min(rounds, OTHER_ROUNDS);
 }
 
-interface SampleOf {
+interface RowOf {
   readonly scenario: Scenario;
   readonly row: Row;
-  readonly side: SideName;
   readonly target: Target;
+}
+
+interface RowRun extends RowOf {
+  readonly rounds: number;
+  readonly results: Map<SideName, SideSamples>;
+}
+
+interface SampleOf extends RowOf {
+  readonly side: SideName;
 }
 
 const NO_TARGET: Target = { nodes: [], isCluster: false };

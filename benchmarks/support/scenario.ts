@@ -69,6 +69,8 @@ export interface Scenario<R extends Row = Row> {
   readonly plots?: readonly Plot[];
   /** Most rounds, where fewer will do: curves, and counts that do not vary. */
   readonly rounds?: number;
+  /** Rows with the same key take turns in each round, because their figures are compared. Absent: one row after another. */
+  readonly comparedBy?: (row: R) => string;
   /** Needs no server at all. */
   readonly isOffline?: boolean;
   /** The runner watches the server's memory while the sample runs and adds `serverPeakMiB`. */
