@@ -31,9 +31,14 @@ const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
   [{ cache: 5 }, /cache 5: expected true or false or an object/],
   [{ cache: { maxsize: 5 } }, /cache\.maxsize: expected one of maxBytes/],
   [{ watchdog: { idle: 5 } }, /watchdog\.idle: expected one of idleMs/],
-  [{ protocol: 4 }, /protocol 4: expected 2 or 3/],
+  [{ protocol: 4 }, /protocol 4: expected one of 2, 3/],
   [{ commandTimeout: "100" }, /commandTimeout "100": expected a number/],
   [{ maxRetriesPerRequest: "3" }, /maxRetriesPerRequest "3": expected a number/],
+  [{ cache: { ttl: 0 } }, /cache\.ttl 0: expected "server" or a number of at least 1/],
+  [{ cache: { match: 5 } }, /cache\.match: expected prefixes of keys, or a function/],
+  [{ cache: { match: () => true, mode: "broadcast" } }, /cache\.match: expected prefixes of keys$/],
+  [{ credentials: "secret" }, /^Invalid option credentials \*+: expected a function$/],
+  [{ sentinelCredentials: "secret" }, /^Invalid option sentinelCredentials \*+: expected a function$/],
   [{ retryStrategy: 5 }, /retryStrategy 5: expected a function/],
 ];
 

@@ -10,7 +10,6 @@ import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
 import type { Bounds } from "../../link/admission";
 import { hideSecrets } from "../../observability/redact";
-import { checkOwnOptions, NEEDS_RESP3 } from "./check-options";
 import type {
   AutoPipeliningWindow,
   CacheOptions,
@@ -20,6 +19,7 @@ import type {
 } from "./common-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
+import { checkOptions, NEEDS_RESP3 } from "./option-table";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
 import { fill, optionsOfAddress, toWholeNumber } from "./resolve-options";
@@ -279,12 +279,12 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
   }
   if (redisOptions?.cache) options["cache"] ??= redisOptions.cache;
   warnAboutClusterOptions(options);
-  checkOwnOptions(options);
+  checkOptions(options);
   if (options["cache"] && redisOptions?.protocol === 2) throw new OptionError(NEEDS_RESP3);
   if (redisOptions !== undefined && redisOptions !== null) {
     const own: Record<string, unknown> = { ...redisOptions };
     warnAboutRedisOptions(own);
-    checkOwnOptions(own);
+    checkOptions(own);
     for (const [name, advice] of Object.entries(OF_ONE_SERVER)) {
       if (own[name]) throw new OptionError(`The nodes of a Cluster have no option ${name}: ${advice}`);
     }

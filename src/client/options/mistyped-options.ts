@@ -5,7 +5,7 @@
  */
 
 import { MOST_NAMES } from "../../util/bounds";
-import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "./option-names";
+import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "./option-table";
 
 type Known = keyof typeof REDIS_OPTIONS | keyof typeof CLUSTER_OPTIONS;
 

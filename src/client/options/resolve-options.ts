@@ -6,17 +6,14 @@
 import { OptionError } from "../../errors";
 import { hideSecrets } from "../../observability/redact";
 import { MASK } from "../../util/credentials";
-import { checkOwnOptions, FUNCTIONS, NEEDS_RESP3, NUMBERS } from "./check-options";
 import { completeOptions } from "./live-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { warnAboutRedisOptions } from "./mistyped-options";
+import { checkOptions, NEEDS_RESP3, parseOption } from "./option-table";
 import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
 import { defaultOptions, freshDefaults, type RedisOptions } from "./redis-options";
 
 type OptionRecord = Record<string, unknown>;
-
-/** Options that are switches, although their default does not show it. */
-const SWITCHES = ["tls", "showFriendlyErrorStack", "watchdog"];
 
 const BUNDLED_PROFILES = ["RedisCloudFixed", "RedisCloudFlexible"];
 
@@ -60,7 +57,7 @@ function normalize(options: OptionRecord): RedisOptions {
   // parseInt of an unset variable is NaN: the default applies.
   options["db"] = Number.isNaN(db) ? 0 : db;
   rejectProfile(options["tls"]);
-  checkOwnOptions(options);
+  checkOptions(options);
   if (options["replyMapping"] === "resp3" && options["protocol"] !== 3) {
     throw new OptionError('The "resp3" replyMapping is only supported with protocol 3');
   }
@@ -94,29 +91,13 @@ function rejectProfile(tls: unknown): void {
 }
 
 /**
- * The options in a URL or another string form. Items of a query are text; values of numeric, boolean and
- * nullable options are converted. TLS is not included: see `isTlsUrl`.
+ * The options in a URL or another string form. Items of a query are text, which the kind of the option
+ * converts. TLS is not included: see `isTlsUrl`.
  */
 export function optionsOfAddress(text: string): OptionRecord {
   const options: OptionRecord = {};
   for (const [name, value] of Object.entries(parseUrl(text))) {
-    options[name] = typeof value === "string" ? convertItem(name, value) : value;
+    options[name] = typeof value === "string" ? parseOption(name, value) : value;
   }
   return options;
-}
-
-function convertItem(name: string, value: string): unknown {
-  const usual = typeof (defaultOptions as OptionRecord)[name];
-  if (NUMBERS.includes(name) || (usual === "number" && name !== "db" && name !== "port")) {
-    if (value === "null") return null;
-    const number = Number(value);
-    if (value.trim() !== "" && !Number.isNaN(number)) return number;
-    throw new OptionError(`Invalid ${name} "${value}" in the URL: expected a number`);
-  }
-  if (SWITCHES.includes(name) || usual === "boolean") {
-    if (value === "true" || value === "1") return true;
-    if (value === "false" || value === "0") return false;
-    throw new OptionError(`Invalid ${name} "${value}" in the URL: expected true or false`);
-  }
-  return value === "null" && FUNCTIONS.includes(name) ? null : value;
 }

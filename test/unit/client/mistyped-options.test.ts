@@ -4,11 +4,11 @@ import { readFileSync } from "node:fs";
 import { expect } from "chai";
 import { type ClusterOptions, resolveClusterOptions } from "../../../src/client/options/cluster-options";
 import { meantBy } from "../../../src/client/options/mistyped-options";
-import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "../../../src/client/options/option-names";
+import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "../../../src/client/options/option-table";
 import type { RedisOptions } from "../../../src/client/options/redis-options";
 import { resolveRedisOptions } from "../../../src/client/options/resolve-options";
 
-type Names<Options> = { readonly [Name in keyof Required<Options>]: true };
+type Names<Options> = { readonly [Name in keyof Required<Options>]: unknown };
 
 /** They do not compile if a name is missing or unknown. */
 const LISTS: readonly [Names<RedisOptions>, Names<ClusterOptions>] = [REDIS_OPTIONS, CLUSTER_OPTIONS];

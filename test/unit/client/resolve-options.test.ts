@@ -240,6 +240,24 @@ describe("resolveRedisOptions", () => {
     }
   });
 
+  it("reads the items of a query as values of their options", () => {
+    const query =
+      "readYourWrites=500&strictArguments=false&cache=1&watchdog=false&maintenance=false&flushPolicy=turn" +
+      "&enableAutoPipelining=adaptive&retryStrategy=null&maxRetriesPerRequest=null&keyPrefix=null";
+    expect(resolve(`redis://example.org?${query}`)).to.include({
+      readYourWrites: 500,
+      strictArguments: false,
+      cache: true,
+      watchdog: false,
+      maintenance: false,
+      flushPolicy: "turn",
+      enableAutoPipelining: "adaptive",
+      retryStrategy: null,
+      maxRetriesPerRequest: null,
+      keyPrefix: "null",
+    });
+  });
+
   it("refuses malformed addresses without showing them", () => {
     for (const text of [
       "redis://u:geheim@h:bad",

@@ -1,0 +1,116 @@
+/**
+ * Kinds of options: which values they accept, and how their text in a URL is read. Values are rejected that would
+ * hang the client, exhaust its memory, or have no effect. Options of ioredis accept the values that ioredis accepts.
+ */
+
+import { OptionError } from "../../errors";
+import { MASK } from "../../util/credentials";
+
+type Check = (name: string, value: unknown) => void;
+
+export interface Kind {
+  /** Throws an `OptionError` for an invalid value. It gets neither null nor undefined. */
+  readonly check: Check | null;
+  /** The value that a text in the query of a URL means. Throws an `OptionError` if it means none. */
+  readonly parse: (name: string, text: string) => unknown;
+}
+
+const asText = (_name: string, text: string): unknown => text;
+const nullOrText = (_name: string, text: string): unknown => (text === "null" ? null : text);
+
+function parseNumber(name: string, text: string): unknown {
+  if (text === "null") return null;
+  const number = Number(text);
+  if (text.trim() !== "" && !Number.isNaN(number)) return number;
+  throw new OptionError(`Invalid ${name} "${text}" in the URL: expected a number`);
+}
+
+function switchOf(text: string): boolean | undefined {
+  if (text === "true" || text === "1") return true;
+  return text === "false" || text === "0" ? false : undefined;
+}
+
+function parseSwitch(name: string, text: string): unknown {
+  const value = switchOf(text);
+  if (value === undefined)
+    throw new OptionError(`Invalid ${name} "${text}" in the URL: expected true or false`);
+  return value;
+}
+
+export const ANY: Kind = { check: null, parse: asText };
+export const SWITCH: Kind = { check: null, parse: parseSwitch };
+/** A number. Other values have a meaning in ioredis. */
+export const NUMERIC: Kind = { check: null, parse: parseNumber };
+/** A number that would have no effect as text. */
+export const NUMBER: Kind = {
+  check(name, value) {
+    if (typeof value !== "number") reject(name, value, "expected a number");
+  },
+  parse: parseNumber,
+};
+/** A function. `false` disables some of them. The text in the place of one may be a password. */
+export const FUNCTION: Kind = {
+  check(name, value) {
+    if (typeof value === "function" || value === false) return;
+    const shown = typeof value === "string" ? MASK : String(value);
+    throw new OptionError(`Invalid option ${name} ${shown}: expected a function`);
+  },
+  parse: nullOrText,
+};
+
+/** A number with a lower bound, or one of the other values. A limit may be `Infinity`. */
+export function atLeast(least: number, ...others: readonly unknown[]): Kind {
+  return {
+    check(name, value) {
+      if ((typeof value === "number" && value >= least) || others.includes(value)) return;
+      reject(
+        name,
+        value,
+        `expected ${others.map((one) => `${show(one)} or `).join("")}a number of at least ${least}`,
+      );
+    },
+    parse: parseNumber,
+  };
+}
+
+export function oneOf(...values: readonly unknown[]): Kind {
+  return {
+    check(name, value) {
+      if (!values.includes(value)) reject(name, value, `expected one of ${values.map(show).join(", ")}`);
+    },
+    parse: (_name, text) => values.find((value) => String(value) === text) ?? switchOf(text) ?? text,
+  };
+}
+
+/** An object of settings, or one of the other values. An unknown setting would leave the intended one at its default. */
+export function settings(
+  kinds: Readonly<Record<string, Kind>>,
+  others: readonly unknown[] = [],
+  checkTogether?: Check,
+): Kind {
+  const names = Object.keys(kinds).join(", ");
+  return {
+    check(name, value) {
+      if (others.includes(value)) return;
+      if (typeof value !== "object" || Array.isArray(value)) {
+        reject(name, value, `expected ${[...others.map(show), `an object with ${names}`].join(" or ")}`);
+      }
+      for (const [setting, one] of Object.entries(value as object)) {
+        const kind = kinds[setting];
+        const path = `${name}.${setting}`;
+        if (kind === undefined) throw new OptionError(`Invalid option ${path}: expected one of ${names}`);
+        if (one !== undefined && one !== null) kind.check?.(path, one);
+      }
+      checkTogether?.(name, value);
+    },
+    parse: oneOf(...others).parse,
+  };
+}
+
+function reject(name: string, value: unknown, expected: string): never {
+  throw new OptionError(`Invalid option ${name} ${show(value)}: ${expected}`);
+}
+
+function show(value: unknown): string {
+  return typeof value === "string" ? `"${value}"` : String(value);
+}

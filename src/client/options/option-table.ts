@@ -1,0 +1,184 @@
+/** All options with their kinds. The compiler compares the names with the types (test/unit/client/mistyped-options.test.ts). */
+
+import { RETRY_POLICIES } from "../../command/command-extra";
+import { OptionError } from "../../errors";
+import { checkMerge } from "../merging";
+import { ANY, atLeast, FUNCTION, type Kind, NUMBER, NUMERIC, oneOf, SWITCH, settings } from "./option-kinds";
+
+type OptionRecord = Record<string, unknown>;
+
+const BOUNDS = settings({ maxCommands: atLeast(1), maxBytes: atLeast(1), policy: oneOf("wait", "reject") });
+const CACHE = settings(
+  {
+    maxBytes: atLeast(1),
+    ttl: atLeast(1, "server"),
+    maxStale: atLeast(1),
+    match: ANY,
+    mode: oneOf("optin", "all", "broadcast"),
+    frozen: ANY,
+  },
+  [true, false],
+  checkMatch,
+);
+const WINDOW = settings(
+  {
+    maxInFlight: atLeast(1, "adaptive"),
+    maxCommands: atLeast(1),
+    maxBytes: atLeast(1),
+    coalesce: ANY,
+    merge: { ...ANY, check: checkMerge },
+  },
+  [true, false, "adaptive"],
+);
+const RETRY_POLICY = oneOf(...RETRY_POLICIES);
+
+/** Options of `Redis`, and of the nodes of a cluster. */
+export const REDIS_OPTIONS = {
+  Connector: ANY,
+  autoPipeliningIgnoredCommands: ANY,
+  autoResendUnfulfilledCommands: SWITCH,
+  autoResubscribe: SWITCH,
+  availabilityZone: ANY,
+  blockingConnections: atLeast(0),
+  blockingTimeout: NUMBER,
+  blockingTimeoutGrace: NUMBER,
+  bounds: BOUNDS,
+  cache: CACHE,
+  clientInfoTag: ANY,
+  commandQueue: ANY,
+  commandTimeout: NUMBER,
+  connectTimeout: NUMERIC,
+  connectionName: ANY,
+  credentials: FUNCTION,
+  db: ANY,
+  disableClientInfo: SWITCH,
+  disconnectTimeout: NUMERIC,
+  enableAutoPipelining: WINDOW,
+  enableOfflineQueue: SWITCH,
+  enableReadyCheck: SWITCH,
+  enableTLSForSentinelMode: SWITCH,
+  failover: ANY,
+  failoverDetector: ANY,
+  family: NUMERIC,
+  flushPolicy: oneOf("adaptive", "turn"),
+  highWaterBytes: atLeast(1),
+  himportFieldsets: ANY,
+  host: ANY,
+  keepAlive: NUMERIC,
+  keyPrefix: ANY,
+  lazyConnect: SWITCH,
+  leases: settings({ max: atLeast(1), waitMs: atLeast(0), idleMs: atLeast(0) }),
+  localAddress: ANY,
+  maintenance: oneOf("auto", "on", false),
+  maxLoadingRetryTime: NUMERIC,
+  maxLossesPerCommand: atLeast(1),
+  maxRetriesPerRequest: NUMBER,
+  monitor: ANY,
+  name: ANY,
+  natMap: ANY,
+  noDelay: SWITCH,
+  offlineQueue: ANY,
+  password: ANY,
+  path: ANY,
+  port: ANY,
+  preferredSlaves: ANY,
+  protocol: { ...oneOf(2, 3), parse: NUMERIC.parse },
+  readOnly: SWITCH,
+  readYourWrites: atLeast(0),
+  reconnectOnError: FUNCTION,
+  replicas: ANY,
+  replyMapping: ANY,
+  retryPolicy: RETRY_POLICY,
+  retryStrategy: FUNCTION,
+  role: ANY,
+  scaleReads: ANY,
+  scripts: ANY,
+  sentinelCommandTimeout: NUMBER,
+  sentinelMaxConnections: NUMERIC,
+  sentinelCredentials: FUNCTION,
+  sentinelPassword: ANY,
+  sentinelReconnectStrategy: FUNCTION,
+  sentinelRetryStrategy: FUNCTION,
+  sentinelTLS: ANY,
+  sentinelUsername: ANY,
+  sentinels: ANY,
+  showFriendlyErrorStack: SWITCH,
+  socketTimeout: NUMBER,
+  strictArguments: SWITCH,
+  stringNumbers: SWITCH,
+  tls: SWITCH,
+  updateSentinels: SWITCH,
+  username: ANY,
+  watchdog: settings({ idleMs: atLeast(0), probeTimeoutMs: atLeast(1) }, [true, false]),
+} as const satisfies Record<string, Kind>;
+
+/** Options of `Cluster`. */
+export const CLUSTER_OPTIONS = {
+  autoPipeliningIgnoredCommands: ANY,
+  availabilityZone: ANY,
+  bounds: BOUNDS,
+  cache: CACHE,
+  clusterNodeRetryStrategy: FUNCTION,
+  clusterRetryStrategy: FUNCTION,
+  dnsLookup: ANY,
+  enableAutoPipelining: WINDOW,
+  enableOfflineQueue: SWITCH,
+  enableReadyCheck: SWITCH,
+  followCommandTips: SWITCH,
+  himportFieldsets: ANY,
+  keyPrefix: ANY,
+  lazyConnect: SWITCH,
+  maxRedirections: NUMERIC,
+  natMap: ANY,
+  readYourWrites: atLeast(0),
+  redisOptions: ANY,
+  resolveSrv: ANY,
+  retryDelayOnClusterDown: NUMERIC,
+  retryDelayOnFailover: NUMERIC,
+  retryDelayOnMoved: NUMERIC,
+  retryDelayOnTryAgain: NUMERIC,
+  retryPolicy: RETRY_POLICY,
+  scaleReads: ANY,
+  scripts: ANY,
+  shardedSubscribers: SWITCH,
+  showFriendlyErrorStack: SWITCH,
+  slotsRefreshInterval: NUMBER,
+  slotsRefreshTimeout: NUMBER,
+  strictArguments: SWITCH,
+  useSRVRecords: SWITCH,
+} as const satisfies Record<string, Kind>;
+
+export const NEEDS_RESP3 =
+  'The option "cache" needs protocol 3, because the server reports changed keys as RESP3 push messages';
+
+const BY_NAME: Readonly<Record<string, Kind>> = {
+  __proto__: null as never,
+  ...CLUSTER_OPTIONS,
+  ...REDIS_OPTIONS,
+};
+const CHECKED = Object.entries(BY_NAME).filter(([, { check }]) => check !== null);
+
+/** Checks the options and replaces null by the default. Throws an `OptionError`. */
+export function checkOptions(options: OptionRecord): void {
+  if (options["keyPrefix"] === null) options["keyPrefix"] = "";
+  if (options["bounds"] === null) options["bounds"] = undefined;
+  for (const [name, { check }] of CHECKED) {
+    const value = options[name];
+    if (value !== undefined && value !== null) check?.(name, value);
+  }
+}
+
+/** The value of an item in the query of a URL. Throws an `OptionError`. */
+export function parseOption(name: string, text: string): unknown {
+  return (BY_NAME[name] ?? ANY).parse(name, text);
+}
+
+function checkMatch(name: string, value: unknown): void {
+  const { match, mode } = value as OptionRecord;
+  if (match === undefined) return;
+  const isList = Array.isArray(match) && match.every((one) => typeof one === "string");
+  // With "broadcast" the server needs the prefixes, so a function is not possible.
+  if (isList || (typeof match === "function" && mode !== "broadcast")) return;
+  const expected = mode === "broadcast" ? "prefixes of keys" : "prefixes of keys, or a function";
+  throw new OptionError(`Invalid option ${name}.match: expected ${expected}`);
+}
