@@ -74,10 +74,22 @@ function* changesOf(node, code) {
   }
 }
 
+/** `(0, imported.name)(...)` and `void 0` come from the compiler; their number has no effect. */
+function isMeaningless({ type, operator, expressions }) {
+  return (
+    (type === "UnaryExpression" && operator === "void") ||
+    (type === "SequenceExpression" && expressions[0].value === 0)
+  );
+}
+
 function walk(node, visit) {
   if (node === null || typeof node !== "object") return;
   if (Array.isArray(node)) {
     for (const one of node) walk(one, visit);
+    return;
+  }
+  if (isMeaningless(node)) {
+    walk(node.expressions?.slice(1) ?? null, visit);
     return;
   }
   if (typeof node.type === "string") visit(node);

@@ -7,7 +7,7 @@ import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { WatchLostError } from "../../../src/errors";
-import { SelectedDb, type Selects } from "../../../src/link/selected-db";
+import { DB_WHEN_SENT, SelectedDb, type Selects } from "../../../src/link/selected-db";
 import { Session } from "../../../src/link/session";
 import type { Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
@@ -213,5 +213,45 @@ describe("Session", () => {
       }),
       fixedRuns(20),
     );
+  });
+
+  it("an EXEC under a WATCH marks its batch: the batch must not run on another connection", () => {
+    const isGuarded = (...before: string[]): boolean | undefined => {
+      const session = new Session(0, () => {});
+      for (const name of before) session.note(make(name, ...(name === "watch" ? ["k"] : [])));
+      session.note(make("multi"));
+      const exec = make("exec");
+      session.note(exec);
+      return exec.group?.isGuarded;
+    };
+    expect(isGuarded("watch")).to.equal(true);
+    expect(isGuarded("watch", "unwatch")).to.equal(false);
+    expect(isGuarded()).to.equal(false);
+  });
+
+  it("the database of commands after an EXEC that may select one is open until its end", () => {
+    const failed: Command[] = [];
+    const session = new Session(0, (exec) => {
+      failed.push(exec);
+      session.settleExec(exec, null);
+    });
+    const transact = (): Command => {
+      session.note(make("multi"));
+      session.note(make("select", "2"));
+      const exec = make("exec");
+      session.note(exec);
+      return exec;
+    };
+    const first = transact();
+    expect([session.isDbOpen, session.nextDb]).to.deep.equal([true, DB_WHEN_SENT]);
+    session.settleExec(first, 2);
+    expect([session.isDbOpen, session.nextDb]).to.deep.equal([false, 2]);
+    const lost = transact();
+    lost.fail(new Error("lost"));
+    expect(failed).to.deep.equal([lost]);
+    expect([session.isDbOpen, session.nextDb]).to.deep.equal([false, 2]);
+    transact();
+    session.note(make("select", "3"));
+    expect([session.isDbOpen, session.nextDb], "a later SELECT decides").to.deep.equal([false, 3]);
   });
 });
