@@ -246,7 +246,7 @@ export class Rewriter {
     if (lower !== method) this.replace(name, lower);
     // A name that still has to change shows that no person has looked at the reply yet.
     if (lower in REPLIES && (lower !== method || !this.isMoved)) {
-      this.note(node, `${method}(): sluice replies with arrays in the place of objects: ${REPLIES[lower]}`);
+      this.note(node, `${method}(): sluice replies with arrays instead of objects: ${REPLIES[lower]}`);
     }
     this.changeArguments(node, lower);
   }

@@ -117,7 +117,7 @@ function playgroundPage(): Page {
     "Write a program, run it, and see its writes. The client and a [test server](./testing-server.md) run in this page. The page installs nothing and sends nothing to a network.",
     '<PlayGround :programs="programs" />',
     "`redis` is a connected client (a `Cluster` with more than one server), `server` the [TestServer](./testing-server.md), with its `faults`, `state` and `advance()`. `sleep(ms)` waits, `console.log` prints. Each run starts with an empty server and ends after 20 seconds. Ctrl+Enter runs the program.",
-    "A browser has no `process.nextTick` and no `setImmediate`, so a microtask and a message replace them. A connection in memory is not a socket, so the client writes only at the end of a task. Times are those of your browser, not of a server. For those, see [benchmarks](./benchmarks.md).",
+    "A browser has no `process.nextTick` and no `setImmediate`, so a microtask and a message replace them. A connection in memory is not a socket, so the client writes only at the end of a task. Times depend on your browser. For times with a server, see [benchmarks](./benchmarks.md).",
   ]);
 }
 

@@ -104,7 +104,7 @@ function replySection(row: TableRow): string {
     return `| ${when} | ${asCode(legacy)} | ${asCode(resp3)} |`;
   });
   const head = '| | `replyMapping: "legacy"` | `replyMapping: "resp3"` |\n|---|---|---|';
-  return `## Reply\n\n${head}\n${lines.join("\n")}\n\n\`${row.name}Buffer\` returns Buffers in the place of strings.`;
+  return `## Reply\n\n${head}\n${lines.join("\n")}\n\n\`${row.name}Buffer\` returns Buffers instead of strings.`;
 }
 
 function asCode(type: string): string {

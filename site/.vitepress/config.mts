@@ -25,7 +25,15 @@ export default defineConfig({
   head: [["link", { rel: "icon", href: ICON }]],
   cleanUrls: false,
   lastUpdated: false,
-  markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } },
+  markdown: {
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    // Paths, codes and options wrap between their parts instead of inside a word, above all in tables.
+    config: (markdown) => {
+      const render = markdown.renderer.rules.code_inline;
+      markdown.renderer.rules.code_inline = (...rendering) =>
+        render(...rendering).replace(/>[^<]+</g, (text) => text.replace(/[/_.=(-]+(?=\w)/g, "$&<wbr>"));
+    },
+  },
   vite: { publicDir: join(work, "public"), build: { chunkSizeWarningLimit: 4000 } },
   themeConfig: {
     nav: [

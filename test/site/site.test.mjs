@@ -176,6 +176,9 @@ describe("the site", function () {
     ["graceful shutdown", /recipes|production/],
     ["consumer group", /streams/],
     ["zadd", /zadd|commands/],
+    ["timeout", /timeouts/],
+    ["tls", /tls/],
+    ["sentinel password", /sentinel|options/],
   ];
   for (const [words, wanted] of SEARCHES) {
     it(`the search for "${words}" shows a page that answers it first`, async () => {

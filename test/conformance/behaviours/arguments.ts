@@ -85,7 +85,7 @@ export const arguments_ = group("arguments", (add) => {
       return [failed.includes("cannot be sent"), fine];
     },
     [true, "OK"],
-    { differs: "arguments without a text" },
+    { differs: "arguments without a string form" },
   );
 
   add(

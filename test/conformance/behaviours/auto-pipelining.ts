@@ -71,7 +71,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return results;
     },
     ["in 0", "OK", null, "OK", "in 0"],
-    { ...on, differs: "order beside auto-pipelining" },
+    { ...on, differs: "order with auto-pipelining" },
   );
 
   add(
@@ -88,7 +88,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return results;
     },
     [1, [[null, 2]], 3, [[null, 4]], 5],
-    { ...on, differs: "order beside auto-pipelining" },
+    { ...on, differs: "order with auto-pipelining" },
   );
 
   add(
@@ -100,7 +100,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return [await redis.sendCommand(made), await gathered];
     },
     [2, 1],
-    { ...on, differs: "order beside auto-pipelining" },
+    { ...on, differs: "order with auto-pipelining" },
   );
 
   for (const leave of ["quit", "disconnect"] as const) {
@@ -113,7 +113,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
         return [await set, await stage.admin("GET", "a")];
       },
       ["OK", "1"],
-      { ...on, differs: "leaving beside auto-pipelining" },
+      { ...on, differs: "closing with auto-pipelining" },
     );
   }
 
@@ -125,7 +125,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return redis.callBuffer("get", "a");
     },
     Buffer.from("1"),
-    { ...on, differs: "`callBuffer` beside auto-pipelining" },
+    { ...on, differs: "`callBuffer` with auto-pipelining" },
   );
 
   add(
@@ -135,7 +135,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return [await messageOf(redis.exec()), await redis.incr("n")];
     },
     ["ERR EXEC without MULTI", 1],
-    { ...on, differs: "transactions by hand beside auto-pipelining" },
+    { ...on, differs: "manual transactions with auto-pipelining" },
   );
 
   add(
@@ -149,7 +149,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return [redis.autoPipelineQueueSize, await redis.get("n")];
     },
     [1, "3"],
-    { ...on, differs: "the never-gathered list" },
+    { ...on, differs: "commands excluded from batches" },
   );
 
   add(
@@ -172,7 +172,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return sizes;
     },
     [0, 0, 0, 0, 0, 0, 0, 1],
-    { ...on, differs: "the never-gathered list" },
+    { ...on, differs: "commands excluded from batches" },
   );
 
   add(
@@ -217,7 +217,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       return order;
     },
     ["get", "200 ms", "slow"],
-    { ...on, isAlone: true, differs: "settling on the own reply" },
+    { ...on, isAlone: true, differs: "settling at its own reply" },
   );
 
   add(

@@ -281,7 +281,7 @@ export const connection = group("connection", (add) => {
     },
     // The second connection lived for less than a few of its delays, so the count goes on.
     [1, 2],
-    { differs: "retryStrategy after a short life" },
+    { differs: "retryStrategy after a short connection" },
   );
 
   // --- disconnect in every status ----------------------------------------------------------

@@ -205,7 +205,7 @@ export const options = group("options", (add) => {
   );
 
   add(
-    "addresses that cannot be meant are refused",
+    "malformed addresses are refused",
     async (stage) =>
       ["tcp://h:6380", "http://h:6380", "redis://h/abc", "redis://h?db=x"].map((one) => read(stage, one)),
     [
@@ -214,7 +214,7 @@ export const options = group("options", (add) => {
       'Invalid db "abc": expected a whole number',
       'Invalid db "x": expected a whole number',
     ],
-    { ...alone, differs: "addresses that cannot be meant" },
+    { ...alone, differs: "malformed addresses" },
   );
 
   add(

@@ -375,7 +375,7 @@ export const pubsub = group("pub/sub", (add) => {
       return [first.message.slice(0, 84), await redis.get("a"), fake.connectionCount];
     },
     ["Command queue state error. If you can reproduce this, please report it. Last reply: ", "v", 2],
-    { isAlone: true, differs: "replies that nobody asked for" },
+    { isAlone: true, differs: "unexpected replies" },
   );
 
   add(

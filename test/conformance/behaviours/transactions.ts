@@ -93,7 +93,7 @@ export const transactions = group("transactions", (add) => {
       [[null, "OK"], ["WRONGTYPE Operation against a key holding the wrong kind of value"], [null, "1"]],
       true,
     ],
-    { differs: "commands of rows" },
+    { differs: "error.command in transactions" },
   );
 
   add(
@@ -204,7 +204,7 @@ export const transactions = group("transactions", (add) => {
       ],
       "1",
     ],
-    { autoPipelining: true, differs: "transactions by hand beside auto-pipelining" },
+    { autoPipelining: true, differs: "manual transactions with auto-pipelining" },
   );
 
   add(
