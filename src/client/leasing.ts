@@ -14,8 +14,10 @@ import { ConnectionPool } from "../leases/connection-pool";
 import { LeaseTimeoutError, TransactionConflictError } from "../leases/lease-errors";
 import { Quota } from "../leases/quota";
 import type { Link } from "../link/link";
+import { isTransaction } from "../pipeline/pipeline";
+import { checkSettings, type SettingChecks, wholeFrom } from "../util/check-settings";
 import { Delay, sleep } from "../util/scheduling";
-import { type ClientBase, LEND } from "./client-base";
+import { CHAIN, type ClientBase, LEND } from "./client-base";
 import { LeasedConnection } from "./leased-connection";
 import { type LendTerms, type Lessor, Loan } from "./loan";
 import type { LeaseLimits } from "./options/common-options";
@@ -53,6 +55,12 @@ const DEFAULT_MAX = 10;
 const DEFAULT_WAIT_MS = 10_000;
 const DEFAULT_IDLE_MS = 30_000;
 const DEFAULT_ATTEMPTS = 10;
+const TRANSACTION_CHECKS: SettingChecks<TransactionOptions> = { attempts: wholeFrom(1) };
+const LEASE_CHECKS: SettingChecks<LeaseOptions> = {
+  key: () => null,
+  slot: () => null,
+  waitMs: (value) => (typeof value === "number" && value >= 0 ? null : "0 or more milliseconds"),
+};
 /** The limit of the random pause before a transaction is repeated. */
 const LONGEST_PAUSE_MS = 64;
 const REDIRECT = /^(?:MOVED|ASK|TRYAGAIN) /;
@@ -178,6 +186,7 @@ export async function lease<Mode extends ReplyMappingMode>(
   client: LeasingClient<Mode>,
   options: LeaseOptions = {},
 ): Promise<LeasedConnection<Mode>> {
+  checkSettings("lease()", options, LEASE_CHECKS);
   const loan = await client[LEND](() => slotOf(client, options), { waitMs: options.waitMs });
   return new LeasedConnection<Mode>(client, loan);
 }
@@ -208,8 +217,10 @@ export async function transaction<Mode extends ReplyMappingMode, Rows extends Re
   client: LeasingClient<Mode>,
   keys: Keys,
   work: (own: LeasedConnection<Mode>) => Unsent<Mode, Rows> | Promise<Unsent<Mode, Rows>>,
-  { attempts = DEFAULT_ATTEMPTS }: TransactionOptions = {},
+  options: TransactionOptions = {},
 ): Promise<ExecReply<Rows>> {
+  checkSettings("transaction()", options, TRANSACTION_CHECKS);
+  const { attempts = DEFAULT_ATTEMPTS } = options;
   const list = typeof keys === "string" || Buffer.isBuffer(keys) ? [keys] : keys;
   const [key] = list;
   if (key === undefined) throw new OptionError("transaction() needs at least one key to watch.");
@@ -218,7 +229,9 @@ export async function transaction<Mode extends ReplyMappingMode, Rows extends Re
     try {
       const attemptOnce = async (own: LeasedConnection<Mode>): Promise<ExecReply<Rows> | null> => {
         await own.watch(...list);
-        return (await work(own)).exec();
+        const unsent = await work(own);
+        checkUnsent(unsent, own);
+        return unsent.exec();
       };
       const rows = await withConnection(client, attemptOnce, { key });
       if (rows !== null) return rows;
@@ -228,6 +241,15 @@ export async function transaction<Mode extends ReplyMappingMode, Rows extends Re
     }
   }
   throw new TransactionConflictError(attempts);
+}
+
+/** On another connection, or without MULTI, it would run although a watched key has changed. */
+function checkUnsent(unsent: unknown, own: Pick<ClientBase, typeof CHAIN>): void {
+  if (isTransaction(unsent) && unsent.redis instanceof LeasedConnection && unsent.redis[CHAIN] === own[CHAIN])
+    return;
+  throw new OptionError(
+    "The function of transaction() must return a transaction of the connection that it receives, such as own.multi().incr(key), without exec(). A pipeline, or a transaction of another connection, would run although a watched key has changed.",
+  );
 }
 
 function isRedirect(error: unknown): boolean {

@@ -42,6 +42,11 @@ import type { Rows } from "./transaction";
 const RUN: unique symbol = Symbol("run");
 const CARRIER: unique symbol = Symbol("carrier");
 
+/** Whether the value was created by `multi()`, and not by `pipeline()`. */
+export function isTransaction(value: unknown): value is Pipeline {
+  return value instanceof Pipeline && value[RUN].isTransaction;
+}
+
 /** The methods of the command table, attached when the module is loaded. */
 export interface Pipeline extends ChainableCommander {}
 

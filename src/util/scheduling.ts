@@ -164,8 +164,8 @@ export class Delay {
     delayMs: number,
   ) {
     const { setTimeout, clearTimeout } = globalThis;
-    // Some versions of Node warn about negative and NaN delays.
-    const fromNowMs = delayMs > 0 ? delayMs : 0;
+    // Node warns about negative, NaN and longer delays, and replaces the longer ones by 1 ms.
+    const fromNowMs = delayMs > 0 ? Math.min(delayMs, LONGEST_TIMER_MS) : 0;
     const timer = setTimeout(this.onDue, fromNowMs);
     this.stopPresent = () => clearTimeout(timer);
     this.dueMs = clockMs() + fromNowMs;

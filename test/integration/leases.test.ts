@@ -1,7 +1,7 @@
 /** Connections of one's own: what they are good for, what they leave behind, who waits, and how they end. */
 
 import { expect } from "chai";
-import { Redis } from "../../src/index";
+import { type LeasedConnection, Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { type MatrixContext, matrix, untilReady } from "../support/matrix";
 import { codeOf, outcomeOf } from "../support/outcome";
@@ -262,6 +262,52 @@ describe("leases", () => {
       expect([calls, await redis.get("n")]).to.deep.equal([3, null]);
       expect(await codeOf(redis.transaction([], async (own) => own.multi()))).to.equal("INVALID_OPTION");
     });
+  });
+
+  describe("transaction() and its arguments", () => {
+    type Result = ReturnType<LeasedConnection["multi"]>;
+    matrix("rejects a result that would run without the watch", PAIR, async ({ redis }) => {
+      const wrong: Record<string, (own: LeasedConnection) => unknown> = {
+        pipeline: (own) => own.pipeline().set("k", 1),
+        "transaction of the client": () => redis.multi().set("k", 1),
+        nothing: () => undefined,
+        "reply to exec()": (own) => own.multi().set("other", 1).exec(),
+      };
+      for (const [name, work] of Object.entries(wrong)) {
+        const result = redis.transaction("k", async (own) => (await work(own)) as Result);
+        expect([name, await codeOf(result)]).to.deep.equal([name, "INVALID_OPTION"]);
+      }
+      expect(await redis.get("k")).to.equal(null);
+      const rows = await redis.transaction("k", (own) => own.with({ timeout: 5000 }).multi().set("k", 2));
+      expect(rows).to.deep.equal([[null, "OK"]]);
+    });
+
+    it("rejects invalid settings", async () => {
+      const redis = new Redis({ lazyConnect: true });
+      for (const options of [{ attempts: 0 }, { attempts: Number.NaN }, { attempt: 3 }]) {
+        const result = redis.transaction("k", (own) => own.multi().get("k"), options as object);
+        expect(await codeOf(result)).to.equal("INVALID_OPTION");
+      }
+      for (const options of [{ waitMs: Number.NaN }, { wait: 5 }])
+        expect(await codeOf(redis.lease(options as object))).to.equal("INVALID_OPTION");
+      redis.disconnect();
+    });
+  });
+
+  matrix("wait without a limit", PAIR, async ({ connect }) => {
+    const client = connect({ leases: { max: 1 } });
+    const held = await client.lease();
+    const next = client.lease({ waitMs: Number.POSITIVE_INFINITY });
+    let isOver = false;
+    next.then(
+      () => (isOver = true),
+      () => (isOver = true),
+    );
+    // A timer of 1 ms fires before that.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(isOver).to.equal(false);
+    await held.release();
+    await (await next).release();
   });
 
   describe("and the end of their client", () => {

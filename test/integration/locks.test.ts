@@ -133,6 +133,16 @@ describe("locks", function () {
     }
   });
 
+  matrix("work with the option stringNumbers", PAIR, async ({ connect }) => {
+    const client = connect({ stringNumbers: true });
+    const lock = await client.lock("k", { wait: 500 });
+    const next = client.lock("k");
+    await lock.extend();
+    expect(await lock.release()).to.equal(true);
+    expect((await next).fence).to.be.greaterThan(lock.fence);
+    expect(await (await next).release()).to.equal(true);
+  });
+
   matrix("are renewed while they are held", PAIR, async ({ redis, connect }) => {
     const lock = await redis.lock("k", { ttl: 300 });
     expect(await codeOf(connect().lock("k", { wait: 1000 }))).to.equal("LOCK_TIMEOUT");
@@ -209,9 +219,10 @@ describe("locks", function () {
 
   it("reject invalid settings", async () => {
     const redis = new Redis({ lazyConnect: true });
-    for (const options of [{ ttl: 0 }, { ttl: Number.NaN }, { wait: -1 }]) {
-      expect(await codeOf(redis.lock("k", options))).to.equal("INVALID_OPTION");
+    for (const options of [{ ttl: 0 }, { ttl: Number.NaN }, { wait: -1 }, { timeout: 5 }, { signal: 5 }]) {
+      expect(await codeOf(redis.lock("k", options as object))).to.equal("INVALID_OPTION");
     }
+    expect(await codeOf(redis.lock(undefined as unknown as string))).to.equal("INVALID_OPTION");
     redis.disconnect();
   });
 

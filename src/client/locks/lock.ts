@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { OptionError, ReplyError } from "../../errors";
 import { LockAbortedError, LockLostError, LockTimeoutError } from "../../leases/lease-errors";
 import { listenToAbort, stopListening } from "../../util/abort-listeners";
+import { checkSettings, type SettingChecks, signalOnly } from "../../util/check-settings";
 import { clockMs, LONGEST_TIMER_MS, startTimer, stopTimer } from "../../util/scheduling";
 import { ACQUIRE, EXTEND, LEAVE, LockKeys, RELEASE, run } from "./lock-scripts";
 import type { LockingClient } from "./locking-client";
@@ -40,6 +41,17 @@ const POLL_MS = 50;
 const RENEWALS = 3;
 /** The node cannot serve the lock now; it may do so later, or another node does. */
 const TRANSIENT = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY) /;
+
+const CHECKS: SettingChecks<LockOptions> = {
+  ttl: ttlOnly,
+  wait: (value) => (typeof value === "number" && value >= 0 ? null : "0 or more milliseconds"),
+  signal: signalOnly,
+};
+
+function ttlOnly(value: unknown): string | null {
+  const isValid = Number.isInteger(value) && (value as number) >= 1 && (value as number) <= LONGEST_TIMER_MS;
+  return isValid ? null : `whole milliseconds from 1 to ${LONGEST_TIMER_MS}`;
+}
 
 /** One holder of one lock. */
 interface Holder {
@@ -77,12 +89,13 @@ export class Lock {
   async release(): Promise<boolean> {
     this.stop();
     const { client, id, keys } = this.holder;
-    return (await run(client, RELEASE, [keys.lock, keys.queue, keys.reserved], [id, keys.wakePrefix])) === 1;
+    const names = [keys.lock, keys.queue, keys.reserved];
+    return isOne(await run(client, RELEASE, names, [id, keys.wakePrefix]));
   }
 
   /** Renews the lock now, for `ttl` milliseconds from then on. Rejects with the code `LOCK_LOST`. */
   async extend(ttl = this.ttlMs): Promise<void> {
-    checkTtl(ttl);
+    checkSettings("extend()", { ttl }, { ttl: ttlOnly });
     if (!(await this.renew(ttl))) throw new LockLostError();
     this.ttlMs = ttl;
   }
@@ -103,7 +116,7 @@ export class Lock {
     // The server may shorten the time of the lock long before its reply arrives.
     this.expireAt(Math.min(this.endsAtMs, endsAtMs));
     try {
-      const isHeld = (await run(client, EXTEND, [keys.lock], [id, ttlMs])) === 1;
+      const isHeld = isOne(await run(client, EXTEND, [keys.lock], [id, ttlMs]));
       this.unanswered.delete(endsAtMs);
       if (this.isOver) return false;
       if (isHeld) this.count(endsAtMs, ttlMs);
@@ -149,14 +162,11 @@ export class Lock {
   }
 }
 
-export async function lock(
-  client: LockingClient,
-  key: string,
-  { ttl = DEFAULT_MS, wait = DEFAULT_MS, signal }: LockOptions = {},
-): Promise<Lock> {
-  checkTtl(ttl);
-  if (!(wait >= 0))
-    throw new OptionError(`Invalid wait ${String(wait)} of lock(): expected 0 or more milliseconds.`);
+export async function lock(client: LockingClient, key: string, options: LockOptions = {}): Promise<Lock> {
+  checkSettings("lock()", options, CHECKS);
+  // Calls that pass undefined by mistake would share one lock.
+  if (typeof key !== "string") throw new OptionError("lock() expects a key that is a string.");
+  const { ttl = DEFAULT_MS, wait = DEFAULT_MS, signal } = options;
   if (signal?.aborted) throw new LockAbortedError(signal.reason);
   const waiter = new Waiter(client, new LockKeys(key, client), ttl);
   const onAbort = (): void => waiter.end(new LockAbortedError(signal?.reason));
@@ -229,8 +239,8 @@ class Waiter implements Holder {
     const sentAtMs = clockMs();
     this.isWoken = false;
     const names = [keys.lock, keys.fence, keys.queue, keys.reserved, this.wakeKey];
-    const [isHeld, value] = (await run(client, ACQUIRE, names, [id, ttlMs, aliveMs])) as [number, unknown];
-    if (isHeld === 1) return new Lock(this, Number(value), ttlMs, sentAtMs);
+    const [isHeld, value] = (await run(client, ACQUIRE, names, [id, ttlMs, aliveMs])) as unknown[];
+    if (isOne(isHeld)) return new Lock(this, Number(value), ttlMs, sentAtMs);
     const remainingMs = Number(value);
     // Negative: another program has set the key without an expiry.
     return remainingMs < 0 ? LOOK_AGAIN_MS : Math.max(1, remainingMs);
@@ -284,8 +294,7 @@ class Waiter implements Holder {
   }
 }
 
-function checkTtl(ttl: number): void {
-  if (Number.isInteger(ttl) && ttl >= 1 && ttl <= LONGEST_TIMER_MS) return;
-  const range = `whole milliseconds from 1 to ${LONGEST_TIMER_MS}`;
-  throw new OptionError(`Invalid ttl ${String(ttl)} of a lock: expected ${range}.`);
+/** The option `stringNumbers` makes it a string. */
+function isOne(reply: unknown): boolean {
+  return Number(reply) === 1;
 }
