@@ -421,10 +421,10 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (this.open !== null) return;
     const hold = new Hold(this.holds);
     this.open = hold;
-    const onFailed = (): void => {
-      if (this.open === hold) this.leaveTransaction();
+    const onSettled = (error: Error | null): void => {
+      if (error !== null && this.open === hold) this.leaveTransaction();
     };
-    multi.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
+    multi.ensureExtra().addHook({ onSettled });
   }
 
   private finish(command: Command): void {

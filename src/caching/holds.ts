@@ -85,11 +85,7 @@ export class Hold implements SettleHook {
     }
   }
 
-  onFulfilled(): void {
-    this.release();
-  }
-
-  onFailed(): void {
+  onSettled(): void {
     this.release();
   }
 }

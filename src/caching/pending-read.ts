@@ -66,12 +66,9 @@ export class PendingRead implements SettleHook, TrackedRead {
     return this.terms.epoch === epoch && !this.nodes.some((node) => node.isGone);
   }
 
-  onFulfilled(value: unknown): void {
-    this.listener.onAnswered(this, value);
-  }
-
-  onFailed(error: Error): void {
-    this.listener.onFailed(this, error);
+  onSettled(error: Error | null, value?: unknown): void {
+    if (error === null) this.listener.onAnswered(this, value);
+    else this.listener.onFailed(this, error);
   }
 }
 

@@ -9,9 +9,9 @@
  * again and while no replies may be used, so one comparison covers all cases.
  */
 
-import { type Completion, Origin } from "../command/command";
+import { Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
-import { ownCommand } from "../command/own-command";
+import { completionOf, ownCommand } from "../command/own-command";
 import { clockMs, startTimer } from "../util/scheduling";
 
 const LONGEST_TICK_MS = 50;
@@ -83,16 +83,10 @@ export class TrackedConnection {
   private probe(presentMs: number, key: string): void {
     if (this.isProbing || !this.isDirect) return;
     this.isProbing = true;
-    const completion: Completion = {
-      promise: null,
-      fulfil: () => {
-        this.isProbing = false;
-        this.prove(presentMs);
-      },
-      reject: () => {
-        this.isProbing = false;
-      },
-    };
+    const completion = completionOf((error) => {
+      this.isProbing = false;
+      if (error === null) this.prove(presentMs);
+    });
     const [name, args] = this.isOfCluster ? ["exists", [key]] : ["ping", []];
     this.dispatcher.dispatch(ownCommand(Origin.Connection, name, args, completion));
   }

@@ -10,7 +10,7 @@ import { CommandFlag, type CommandSpec, withoutMappers } from "../command/comman
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
-import { ownCommand } from "../command/own-command";
+import { completionOf, ownCommand } from "../command/own-command";
 import { ReplyError } from "../errors";
 import { clockMs } from "../util/scheduling";
 import { type Gate, TrackedConnection } from "./tracked-connection";
@@ -83,22 +83,17 @@ export class Tracking implements Dispatcher {
     const tracked = new TrackedConnection(connection, this.next, maxStaleMs, isOfCluster);
     this.present = tracked;
     const issuedMs = clockMs();
-    const completion: Completion = {
-      promise: null,
-      fulfil: () => {
+    const completion = completionOf((error) => {
+      if (error !== null) this.onRefused(tracked, error);
+      else {
         tracked.isTracking = true;
         tracked.prove(issuedMs);
-      },
-      reject: (_command, error) => this.onRefused(tracked, error),
-    };
-    this.permission = {
-      promise: null,
-      fulfil: () => {},
-      reject: (_command, error) => {
-        // A user may be allowed CLIENT TRACKING but not CLIENT CACHING: the server would report nothing.
-        if (error instanceof ReplyError && !tracked.isOver) this.onRefused(tracked, error);
-      },
-    };
+      }
+    });
+    this.permission = completionOf((error) => {
+      // A user may be allowed CLIENT TRACKING but not CLIENT CACHING: the server would report nothing.
+      if (error instanceof ReplyError && !tracked.isOver) this.onRefused(tracked, error);
+    });
     connection.dispatch(ownCommand(Origin.Connection, "client", this.request(), completion));
   }
 
@@ -156,11 +151,9 @@ export class Tracking implements Dispatcher {
     const { extra } = read;
     const tracked = extra === null ? null : extra.tracked;
     if (tracked === null || tracked.connection === null || tracked.expiringKey === null) return null;
-    const completion: Completion = {
-      promise: null,
-      fulfil: (_command, ms) => tracked.onTimeToLive(Number(ms)),
-      reject: () => {},
-    };
+    const completion = completionOf((error, ms) => {
+      if (error === null) tracked.onTimeToLive(Number(ms));
+    });
     return onBehalfOf(read, ownCommand(Origin.Connection, "pttl", [tracked.expiringKey], completion));
   }
 }

@@ -63,8 +63,8 @@ import {
   type PipelineOptions,
 } from "./batches";
 import {
+  commandChannel,
   hooks,
-  isCommandTraced,
   keepScope,
   OBSERVE,
   type TraceSource,
@@ -466,7 +466,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [ISSUE](command: Command, completion: PromiseCompletion): Promise<unknown> {
     this[TALLY].issued++;
     if (hooks.call !== null) tellCall(command, completion, this[SOURCE]);
-    if (isCommandTraced()) keepScope([command]);
+    if (commandChannel.isHeard) keepScope([command]);
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) command.ensureExtra().captureCallSite();
       this[LIMITER]?.limit(command);
@@ -542,7 +542,7 @@ class ClientSender implements BatchSender {
 }
 
 function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Command[]): void {
-  if (isCommandTraced()) keepScope(commands);
+  if (commandChannel.isHeard) keepScope(commands);
   const limiter = client[LIMITER];
   if (limiter !== null) {
     for (const command of commands) limiter.limit(command);

@@ -9,14 +9,15 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Command, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
+import { causeOf } from "../command/ending-errors";
 import type { PromiseCompletion } from "../command/promise-completion";
 import { type CommandWriter, writeWatch } from "../command/write-watch";
 import { ConnectionCounts } from "../connection/connection-counts";
 import { ConnectionClosedError } from "../errors";
 import {
-  isBatchTraced,
-  isCommandTraced,
-  isConnectTraced,
+  batchChannel,
+  commandChannel,
+  connectChannel,
   type ServerContext,
   traceBatch,
   traceCommand,
@@ -33,7 +34,7 @@ import { clockMs } from "../util/scheduling";
 import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
 
-export { isCommandTraced } from "../observability/channels";
+export { commandChannel } from "../observability/channels";
 export { hooks } from "../observability/hooks";
 
 const debug = debugLog("redis");
@@ -149,7 +150,7 @@ export class ClientTracer implements CommandWriter {
       const { name, args } = command;
       commandDebug("write %s %o", maskName(name, args), redactArguments(name, args));
     }
-    if (!command.isSettled && isCommandTraced()) this.report(command);
+    if (!command.isSettled && commandChannel.isHeard) this.report(command);
   }
 
   /** Reports a command to the channels, once. */
@@ -157,23 +158,21 @@ export class ClientTracer implements CommandWriter {
     const extra = command.ensureExtra();
     if (extra.isTraced) return;
     extra.isTraced = true;
-    const { serverAddress, serverPort } = this.server();
     // The commands of the handshake belong to the database that will be selected.
     const isOwn = command.origin === Origin.Connection;
     const database = isOwn ? (this.client.options.db ?? 0) : command.db;
-    const trace = traceCommand(command.name, command.args, { database, serverAddress, serverPort });
+    const trace = traceCommand(command.name, command.args, { database, ...this.server() });
     const scope = extra.scope ?? (isOwn ? (this.connecting ?? OF_NO_CALL) : null);
-    if (scope === null) trace.around(nothing);
-    else scope.runInAsyncScope(() => trace.around(nothing));
+    if (scope === null) trace.around(() => {});
+    else scope.runInAsyncScope(() => trace.around(() => {}));
     extra.scope = null;
     extra.addHook(trace);
   }
 
   /** A transaction with this many commands, without MULTI and EXEC, is about to be sent. */
   onTransaction(size: number, database: number): BatchObserver | null {
-    if (!isBatchTraced()) return null;
-    const { serverAddress, serverPort } = this.server();
-    return traceBatch(size, { database, serverAddress, serverPort });
+    if (!batchChannel.isHeard) return null;
+    return traceBatch(size, { database, ...this.server() });
   }
 
   /** An error of the connection; it explains the end of the current attempt. */
@@ -199,9 +198,9 @@ export class ClientTracer implements CommandWriter {
     if (attempt === null || status === "connect" || status === "monitoring") return;
     this.attempt = null;
     this.connecting = null;
-    if (status === "ready") attempt.onFulfilled(undefined);
-    else if (status === "end" && reason !== undefined) attempt.onFailed(reason);
-    else attempt.onFailed(new ConnectionClosedError(reason === undefined ? undefined : { cause: reason }));
+    if (status === "ready") attempt.onSettled(null);
+    else if (status === "end" && reason !== undefined) attempt.onSettled(reason);
+    else attempt.onSettled(new ConnectionClosedError(causeOf(reason)));
   }
 
   private log(status: string, reason: Error | undefined): void {
@@ -230,9 +229,8 @@ export class ClientTracer implements CommandWriter {
   }
 
   private beginWork(operation: "attempt" | "life"): ConnectionContext {
-    const { serverAddress, serverPort } = this.server();
     const epoch = operation === "attempt" ? this.attempts : this.attempts - 1;
-    const context: ConnectionContext = { operation, epoch, serverAddress, serverPort };
+    const context: ConnectionContext = { operation, epoch, ...this.server() };
     if (operation === "attempt") context.downMs = this.lostAtMs === null ? null : clockMs() - this.lostAtMs;
     return connectionChannel.begin(context);
   }
@@ -245,7 +243,7 @@ export class ClientTracer implements CommandWriter {
     if (connectionDebug.enabled) connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
     this.attempt = null;
     this.connecting = null;
-    if (!isConnectTraced()) return;
+    if (!connectChannel.isHeard) return;
     this.attempt = traceConnect(epoch, this.server()).around(() => {
       this.connecting = new AsyncResource("sluice.connect", { requireManualDestroy: true });
     });
@@ -275,5 +273,3 @@ export class ClientTracer implements CommandWriter {
     return { serverAddress: host || "localhost", serverPort: port ?? 6379 };
   }
 }
-
-function nothing(): void {}

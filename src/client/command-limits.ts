@@ -209,11 +209,7 @@ abstract class Limit implements Expiring, SettleHook {
     this.deadline = deadlines.scheduleForUser(this, delayMs);
   }
 
-  onFulfilled(): void {
-    if (this.deadline !== null) deadlines.cancel(this.deadline);
-  }
-
-  onFailed(): void {
+  onSettled(): void {
     if (this.deadline !== null) deadlines.cancel(this.deadline);
   }
 
@@ -332,11 +328,7 @@ class AbortableCommand implements SettleHook {
     readonly command: Command,
   ) {}
 
-  onFulfilled(): void {
-    this.listener.forget(this);
-  }
-
-  onFailed(): void {
+  onSettled(): void {
     this.listener.forget(this);
   }
 }

@@ -50,7 +50,7 @@ function passMember(client: InterceptedClient, command: Command): void {
   try {
     const returned = client.sendCommand(command);
     // The batch reports the outcome; the promise of the replacement has no other consumer.
-    if (isThenable(returned)) returned.then(undefined, ignore);
+    if (isThenable(returned)) returned.then(undefined, () => {});
   } catch (error) {
     command.fail(toError(error));
     command.batch?.dropOut();
@@ -86,5 +86,3 @@ export function refusingLate(command: Command, handOver: () => void): void {
   const [refusal] = refusals;
   if (refusal !== undefined) nextTick(() => command.fail(refusal));
 }
-
-function ignore(): void {}

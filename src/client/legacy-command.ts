@@ -123,8 +123,7 @@ export class LegacyCommand extends Command {
   /** Resolves the command with null unless it settles first. */
   setBlockingTimeout(timeoutMs: number): void {
     const delay = new Delay(() => this.resolve(null), timeoutMs);
-    const stop = (): void => delay.stop();
-    this.ensureExtra().addHook({ onFulfilled: stop, onFailed: stop });
+    this.ensureExtra().addHook({ onSettled: () => delay.stop() });
   }
 
   /** How long the command asks the server to block, in milliseconds, if it is a blocking command. */

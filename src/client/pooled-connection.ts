@@ -6,7 +6,7 @@ import type { SubscriptionGap } from "../connection/subscriptions";
 import type { Borrower, ExtraConnection } from "../leases/connection-pool";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
-import { type LinkDeps, type LinkOptions, withOthers } from "../link/link-options";
+import type { LinkDeps, LinkOptions } from "../link/link-options";
 import { followDb } from "../link/selected-db";
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
@@ -78,8 +78,12 @@ export class PooledConnection implements ExtraConnection, MessageListener {
  * has ended.
  */
 function depsOf(own: PooledConnection, deps: LinkDeps): LinkDeps {
-  const { listener, takeover } = deps;
-  return withOthers(deps, {
+  const { identity, tracer, counts, listener, takeover } = deps;
+  return {
+    identity,
+    tracer,
+    counts,
+    credentials: (reason) => deps.credentials(reason),
     listener: {
       onStatus: (status) => {
         if (status === "ready") own.listener?.onReady();
@@ -105,5 +109,5 @@ function depsOf(own: PooledConnection, deps: LinkDeps): LinkDeps {
       },
       madeWhole: (commands) => takeover.madeWhole(commands),
     },
-  });
+  };
 }

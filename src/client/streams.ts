@@ -4,7 +4,7 @@ import type { EventEmitter } from "node:events";
 import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { EXECUTE } from "../command/commander";
-import { SubscriptionKind } from "../connection/subscriptions";
+import { SUBSCRIBING, SubscriptionKind } from "../connection/subscriptions";
 import type { KeyspaceEvents, KeyspaceEventsOptions } from "../streaming/keyspace-events";
 import type { MessageSource, Messages, MessagesOptions } from "../streaming/messages";
 import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
@@ -44,9 +44,9 @@ export interface SubscribingClient extends EventEmitter {
 }
 
 const KINDS = {
-  channel: { kind: SubscriptionKind.Channel, enter: "subscribe", leave: "unsubscribe" },
-  pattern: { kind: SubscriptionKind.Pattern, enter: "psubscribe", leave: "punsubscribe" },
-  shard: { kind: SubscriptionKind.Shard, enter: "ssubscribe", leave: "sunsubscribe" },
+  channel: SubscriptionKind.Channel,
+  pattern: SubscriptionKind.Pattern,
+  shard: SubscriptionKind.Shard,
 } as const;
 
 export function openScan(settings: ScanStreamSettings): ScanStream {
@@ -82,8 +82,8 @@ function messageSourceOf(client: SubscribingClient): MessageSource {
     isResubscribing: (autoResubscribe ?? redisOptions?.autoResubscribe) !== false,
     // The key prefix applies to shard channels only.
     nameOf: (kind, name) => (kind === "shard" ? `${client.options.keyPrefix ?? ""}${name}` : name),
-    isSubscribed: (kind, name) => client[IS_SUBSCRIBED](KINDS[kind].kind, Buffer.from(name)),
-    subscribe: (kind, name) => send(KINDS[kind].enter, name),
-    unsubscribe: (kind, name) => send(KINDS[kind].leave, name),
+    isSubscribed: (kind, name) => client[IS_SUBSCRIBED](KINDS[kind], Buffer.from(name)),
+    subscribe: (kind, name) => send(SUBSCRIBING[KINDS[kind]].enter, name),
+    unsubscribe: (kind, name) => send(SUBSCRIBING[KINDS[kind]].leave, name),
   };
 }

@@ -6,7 +6,7 @@
  */
 
 import { type Command, Origin } from "../command/command";
-import { firstKeyOfRule, type KeyRule, NO_KEYS, parseKeyRule } from "../command/key-positions";
+import { firstKeyPosition, type KeyRule, NO_KEYS, parseKeyRule } from "../command/key-positions";
 import { ownCommand } from "../command/own-command";
 import { PromiseCompletion } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
@@ -31,7 +31,7 @@ export class CommandGuide {
       if (COMMAND_WORD.test(lowerName)) this.ask(lowerName);
       return NO_SLOT;
     }
-    const key = args[firstKeyOfRule(rule, args)];
+    const key = args[firstKeyPosition({ keys: rule }, args)];
     return key === undefined ? NO_SLOT : slotOfKey(key);
   }
 

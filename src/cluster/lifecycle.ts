@@ -10,6 +10,7 @@
 import Denque from "denque";
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
+import { causeOf } from "../command/ending-errors";
 import { bytesOf, estimateSum } from "../command/size";
 import { AlreadyConnectingError, ConnectionClosedError, ReplyError } from "../errors";
 import { copyError, OneCause, withOneStack } from "../util/copy-error";
@@ -178,7 +179,7 @@ export class Lifecycle {
       for (const command of commands) command.fail(new ConnectionClosedError());
       return;
     }
-    if (status === "wait") this.connect().catch(ignore);
+    if (status === "wait") this.connect().catch(() => {});
     if (commands.length === 1 && this.isQuestion(commands[0] as Command)) return;
     if (!this.options.enableOfflineQueue) {
       for (const command of commands) command.fail(new ClusterNotReadyError());
@@ -319,7 +320,7 @@ export class Lifecycle {
       return;
     }
     this.setStatus("reconnecting");
-    this.retry = new Delay(() => this.connect().catch(ignore), delayMs);
+    this.retry = new Delay(() => this.connect().catch(() => {}), delayMs);
   }
 
   private end(): void {
@@ -356,9 +357,3 @@ function endForGood(command: Command, cause: OneCause): void {
   const Failure = command.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
   for (const one of all) one.fail(cause.next(Failure.name, () => new Failure()));
 }
-
-function causeOf(cause: Error | null): ErrorOptions | undefined {
-  return cause === null ? undefined : { cause };
-}
-
-function ignore(): void {}

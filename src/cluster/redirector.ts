@@ -218,12 +218,10 @@ export class Redirector {
       case RedirectKind.Ask:
         return this.followTo(unit, refusal);
       case RedirectKind.TryAgain:
-        detach(unit);
-        this.spendAndGiveBack(unit, refusal, {
+        return this.spendAndGiveBack(unit, refusal, {
           reason: WaitReason.TryAgain,
           delayMs: this.options.retryDelayOnTryAgain,
         });
-        return true;
       default:
         return this.waitForOwner(unit, refusal);
     }
@@ -235,9 +233,7 @@ export class Redirector {
     const { owners, pool } = this.deps;
     if (pool.isSealed) {
       // Connections are closing: the command goes to the owner of its slot after the reconnect.
-      detach(unit);
-      this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
-      return true;
+      return this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
     }
     const isNameless = redirect.target === null;
     const target = isNameless ? this.namelessAt(unit, refusal) : owners.nodeAt(redirect.target);
@@ -259,7 +255,7 @@ export class Redirector {
     const isWayBack = trail.avoided === target.key;
     const isCounted = isWayBack || (isAsk && target.isDown && !target.isLost);
     if (isCounted) trail.avoided = null;
-    else if (!this.spendOrEnd(unit, node, refusal.error, trail)) return true;
+    else if (!this.spendOrEnd(unit, node, refusal.error)) return true;
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
     const { client } = node;
     if (!isAsk) this.learn(node, target, redirect.slot);
@@ -297,9 +293,7 @@ export class Redirector {
     const isDown = redirect.kind === RedirectKind.ClusterDown;
     if (redirect.kind === RedirectKind.Unfit && node.role === "slave" && isReplicaRead(unit)) {
       node.avoidedUntilMs = clockMs() + GOSSIP_MS;
-      detach(unit);
-      this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
-      return true;
+      return this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
     }
     if (isDown) {
       node.doubt();
@@ -307,7 +301,6 @@ export class Redirector {
     }
     const { retryDelayOnClusterDown } = this.options;
     if (retryDelayOnClusterDown === 0) return false;
-    detach(unit);
     if (isDown) trailOf(unit).avoided = node.key;
     this.spendAndGiveBack(unit, refusal, {
       reason: WaitReason.NotServed,
@@ -336,10 +329,13 @@ export class Redirector {
     this.deps.refresher.request(target);
   }
 
-  private spendAndGiveBack(unit: Command, { node, error }: Refusal, { reason, delayMs }: WaitTerms): void {
-    if (!this.spendOrEnd(unit, node, error)) return;
-    const grownMs = grownDelay(delayMs, triesOf(unit));
-    this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.client));
+  private spendAndGiveBack(unit: Command, { node, error }: Refusal, { reason, delayMs }: WaitTerms): true {
+    detach(unit);
+    if (this.spendOrEnd(unit, node, error)) {
+      const grownMs = grownDelay(delayMs, triesOf(unit));
+      this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.client));
+    }
+    return true;
   }
 
   private giveBack(unit: Command, terms: WaitTerms, from: NodeClient | null): void {
@@ -367,7 +363,8 @@ export class Redirector {
   }
 
   /** Counts an attempt. If none is left, ends the unit and returns false. */
-  private spendOrEnd(unit: Command, node: ClusterNode, error: Error, trail = trailOf(unit)): boolean {
+  private spendOrEnd(unit: Command, node: ClusterNode, error: Error): boolean {
+    const trail = trailOf(unit);
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
     const Failure = unit.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;

@@ -107,7 +107,7 @@ export class Refresher {
       if (this.isStopped) return;
       if (this.isDueAgain) {
         this.isDueAgain = false;
-        this.refresh().catch(ignore);
+        this.refresh().catch(() => {});
         return;
       }
       const { pool, retries, subscriptions } = this.deps;
@@ -127,7 +127,7 @@ export class Refresher {
     if (this.isStopped || this.running !== null || this.timer !== undefined) return;
     const pauseMs = this.deps.subscriptions.isInHurry ? Math.min(this.hurryMs, this.pauseMs) : this.pauseMs;
     const waitMs = this.lastEndMs + pauseMs - clockMs();
-    if (waitMs <= 0) this.refresh().catch(ignore);
+    if (waitMs <= 0) this.refresh().catch(() => {});
     else this.book(waitMs);
   }
 
@@ -141,7 +141,7 @@ export class Refresher {
     }
     stopTimer(this.timer);
     this.timer = undefined;
-    this.refresh().catch(ignore);
+    this.refresh().catch(() => {});
   }
 
   /** Enables requests and periodic refreshes. */
@@ -150,7 +150,7 @@ export class Refresher {
     const { slotsRefreshInterval } = this.options;
     stopInterval(this.interval);
     if (typeof slotsRefreshInterval !== "number" || !(slotsRefreshInterval > 0)) return;
-    this.interval = startInterval(() => this.refresh().catch(ignore), slotsRefreshInterval);
+    this.interval = startInterval(() => this.refresh().catch(() => {}), slotsRefreshInterval);
     this.interval.unref();
   }
 
@@ -195,7 +195,7 @@ export class Refresher {
     const jitteredMs = waitMs * (0.75 + Math.random() * 0.5);
     this.timer = startTimer(() => {
       this.timer = undefined;
-      this.refresh().catch(ignore);
+      this.refresh().catch(() => {});
     }, jitteredMs);
   }
 
@@ -343,5 +343,3 @@ function isUnknownQuestion(error: Error): boolean {
 function hasWaiting({ client }: ClusterNode): boolean {
   return client !== null && client.link.offline.length > 0;
 }
-
-function ignore(): void {}

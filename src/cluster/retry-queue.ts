@@ -363,14 +363,11 @@ export class RetryQueue {
     if (slots !== undefined) slots.add(slot);
     else {
       this.drains.set(last, new Set([slot]));
-      const onSettled = (isAnswered: boolean): void => {
-        this.noteGone(last, isAnswered);
+      const onSettled = (error: Error | null): void => {
+        this.noteGone(last, error === null || isServed(error));
         this.sendReady();
       };
-      last.ensureExtra().addHook({
-        onFulfilled: () => onSettled(true),
-        onFailed: (error) => onSettled(isServed(error)),
-      });
+      last.ensureExtra().addHook({ onSettled });
     }
     this.book(slot.drain.look);
   }

@@ -8,7 +8,7 @@
  * check.
  */
 
-import { type Command, type Completion, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
 import type { SubscriptionKind } from "../connection/subscriptions";
@@ -106,21 +106,6 @@ export class SubscriberConnection {
     }
     this.quietChecks++;
     if (this.quietChecks === CHECKS_UNTIL_ASKED) this.client.dispatch(ownCommand(Origin.Resubscribe, "ping"));
-  }
-}
-
-/** The reply to a SUBSCRIBE that the client sends on its own account; null: it was confirmed. */
-export class Resubscription implements Completion {
-  readonly promise = null;
-
-  constructor(private readonly onAnswered: (error: Error | null) => void) {}
-
-  fulfil(): void {
-    this.onAnswered(null);
-  }
-
-  reject(_command: Command, error: Error): void {
-    this.onAnswered(error);
   }
 }
 

@@ -15,8 +15,8 @@
 import { type Command, CommandState, Origin } from "../command/command";
 import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import { ownCommand } from "../command/own-command";
-import { SubscriptionKind } from "../connection/subscriptions";
+import { completionOf, ownCommand } from "../command/own-command";
+import { SUBSCRIBING, SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
@@ -28,7 +28,6 @@ import {
   isOwn,
   keyOf,
   type NameKey,
-  Resubscription,
   type SubscriberClient,
   SubscriberConnection,
   type SubscriberListener,
@@ -52,13 +51,6 @@ export interface ReconcilerDeps {
   onSettled(): void;
   onGap(gap: SubscriptionGap): void;
 }
-
-/** The commands of each kind. */
-const WORDS = {
-  [SubscriptionKind.Channel]: { enter: "subscribe", leave: "unsubscribe" },
-  [SubscriptionKind.Pattern]: { enter: "psubscribe", leave: "punsubscribe" },
-  [SubscriptionKind.Shard]: { enter: "ssubscribe", leave: "sunsubscribe" },
-} as const;
 
 /**
  * Passes without a pause while slots move; nodes that redirect subscribers to each other get no more than
@@ -424,7 +416,7 @@ export class SubscriptionReconciler implements Dispatcher {
         this.wanted.miss(kind, name, connection.heardAtMs);
         connection.client.link.subscriptions.delete(kind, name);
         connection.confirmedAtMs.delete(keyOf(kind, name));
-        connection.client.dispatch(ownCommand(Origin.Resubscribe, WORDS[kind].leave, [name]));
+        connection.client.dispatch(ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].leave, [name]));
       }
     }
     const { asked, isSilent, node, client } = connection;
@@ -487,14 +479,14 @@ export class SubscriptionReconciler implements Dispatcher {
   }
 
   private ask(connection: SubscriberConnection, kind: SubscriptionKind, names: Buffer[]): void {
-    const completion = new Resubscription((error) => {
+    const completion = completionOf((error) => {
       for (const name of names) {
         connection.asked.delete(keyOf(kind, name));
         if (error === null) connection.confirmedAtMs.set(keyOf(kind, name), clockMs());
       }
       if (this.isCurrent(connection) && this.isActive) this.onAnswered(connection, kind, names, error);
     });
-    const command = ownCommand(Origin.Resubscribe, WORDS[kind].enter, names, completion);
+    const command = ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].enter, names, completion);
     for (const name of names) connection.asked.set(keyOf(kind, name), command);
     connection.client.dispatch(command);
   }
@@ -538,9 +530,7 @@ export class SubscriptionReconciler implements Dispatcher {
       if (--left === 0) finish();
     };
     for (const { client } of connections) {
-      client.dispatch(
-        ownCommand(Origin.Resubscribe, command.spec.lowerName, [], new Resubscription(onAnswered)),
-      );
+      client.dispatch(ownCommand(Origin.Resubscribe, command.spec.lowerName, [], completionOf(onAnswered)));
     }
   }
 }

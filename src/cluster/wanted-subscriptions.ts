@@ -6,20 +6,16 @@
  */
 
 import type { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
-import { gapOf, type SubscriptionGap, SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+import {
+  gapOf,
+  SUBSCRIPTION_CHANGES,
+  type SubscriptionGap,
+  type SubscriptionKind,
+  Subscriptions,
+} from "../connection/subscriptions";
 import { clockMs } from "../util/scheduling";
 
 export type { SubscriptionGap };
-
-const KINDS: ReadonlyMap<string, SubscriptionKind> = new Map([
-  ["subscribe", SubscriptionKind.Channel],
-  ["unsubscribe", SubscriptionKind.Channel],
-  ["psubscribe", SubscriptionKind.Pattern],
-  ["punsubscribe", SubscriptionKind.Pattern],
-  ["ssubscribe", SubscriptionKind.Shard],
-  ["sunsubscribe", SubscriptionKind.Shard],
-]);
 
 export class WantedSubscriptions {
   readonly names = new Subscriptions();
@@ -33,14 +29,15 @@ export class WantedSubscriptions {
 
   /** Follows a command of the caller that subscribes or unsubscribes. */
   follow(command: Command): void {
-    const kind = KINDS.get(command.spec.lowerName);
-    if (kind === undefined || command.isSettled) return;
-    const isEntry = (command.spec.flags & CommandFlag.EnterSubscriber) !== 0;
+    const change = SUBSCRIPTION_CHANGES.get(command.spec.lowerName);
+    if (change === undefined || command.isSettled) return;
+    const { kind, isEntry } = change;
     if (isEntry) this.open.add(command);
     else this.forgetNames(kind, command);
     command.ensureExtra().addHook({
-      onFulfilled: () => {
+      onSettled: (error) => {
         this.open.delete(command);
+        if (error !== null) return;
         if (!isEntry) this.forgetNames(kind, command);
         else {
           const names = namesOf(command);
@@ -48,14 +45,13 @@ export class WantedSubscriptions {
           this.onChanged(kind, names);
         }
       },
-      onFailed: () => this.open.delete(command),
     });
   }
 
   /** Whether a name belongs to a SUBSCRIBE that is in flight. */
   isAsked(kind: SubscriptionKind, name: Buffer): boolean {
     for (const command of this.open) {
-      if (KINDS.get(command.spec.lowerName) !== kind) continue;
+      if (SUBSCRIPTION_CHANGES.get(command.spec.lowerName)?.kind !== kind) continue;
       if (namesOf(command).some((one) => one.equals(name))) return true;
     }
     return false;

@@ -35,8 +35,8 @@ export type ReadFrom = "primary" | "replica";
 
 /** Notified when a command has settled: a deadline, a signal, a tracer. */
 export interface SettleHook {
-  onFulfilled(value: unknown): void;
-  onFailed(error: Error): void;
+  /** @param error Null: it is fulfilled with the value. */
+  onSettled(error: Error | null, value?: unknown): void;
 }
 
 let inside: string | null = null;
@@ -203,27 +203,18 @@ export class CommandExtra {
     else this.hooks.push(hook);
   }
 
-  onFulfilled(value: unknown): void {
+  onSettled(error: Error | null, value?: unknown): void {
+    if (error !== null && this.callSite !== null) this.callSite.showIn(error);
     const hooks = this.hooks;
     if (hooks === null) return;
     this.hooks = null;
-    for (const hook of hooks) hook.onFulfilled(value);
-  }
-
-  onFailed(error: Error): void {
-    if (this.callSite !== null) this.callSite.showIn(error);
-    const hooks = this.hooks;
-    if (hooks === null) return;
-    this.hooks = null;
-    for (const hook of hooks) hook.onFailed(error);
+    for (const hook of hooks) hook.onSettled(error, value);
   }
 }
 
 class PromiseWithHandles implements SettleHook {
-  onFulfilled!: (value: unknown) => void;
-  onFailed!: (error: Error) => void;
+  onSettled!: SettleHook["onSettled"];
   readonly promise = new Promise<unknown>((resolve, reject) => {
-    this.onFulfilled = resolve;
-    this.onFailed = reject;
+    this.onSettled = (error, value) => (error === null ? resolve(value) : reject(error));
   });
 }

@@ -268,7 +268,7 @@ export class Command {
 
   private settle(value: Reply, shape: ReplyShape): void {
     this.state = CommandState.Settled;
-    if (this.extra !== null) this.extra.onFulfilled(value);
+    if (this.extra !== null) this.extra.onSettled(null, value);
     this.completion.fulfil(this, value, shape);
     if (this.batch !== null) this.batch.settleOne();
   }
@@ -277,7 +277,7 @@ export class Command {
     if (this.state >= CommandState.Settled) return;
     this.state = CommandState.Settled;
     nameCommand(error, this.name, this.args);
-    if (this.extra !== null) this.extra.onFailed(error);
+    if (this.extra !== null) this.extra.onSettled(error);
     this.completion.reject(this, error);
     if (this.batch !== null) this.batch.settleOne();
   }

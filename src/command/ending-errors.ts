@@ -84,8 +84,8 @@ export class EndingErrors {
   }
 }
 
-export function causeOf(error: Error | undefined): ErrorOptions | undefined {
-  return error === undefined ? undefined : { cause: error };
+export function causeOf(error: Error | null | undefined): ErrorOptions | undefined {
+  return error ? { cause: error } : undefined;
 }
 
 /** The same error for a command that was written to a lost connection before its reply. */

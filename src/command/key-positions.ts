@@ -96,13 +96,46 @@ export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyR
  * The position of the first key, or of the argument that determines the slot; -1 if there is none. Allocates
  * nothing: the cluster calls it for every command.
  */
-export function firstKeyPosition(spec: Keyed, args: readonly Argument[]): number {
-  return firstKeyOfRule(spec.keys, args);
+export function firstKeyPosition({ keys }: Keyed, args: readonly Argument[]): number {
+  const rule = keys.walk === KeyWalk.Subcommand ? ruleOfSubcommand(keys, args) : keys;
+  switch (rule.walk) {
+    case KeyWalk.None:
+      return -1;
+    case KeyWalk.Range:
+      return endOfRange(rule, args.length) < rule.first ? -1 : rule.first;
+    case KeyWalk.Count:
+      if (rule.destination >= 0) return args.length > rule.destination ? rule.destination : -1;
+      return args.length > rule.first && countAt(rule, args) > 0 ? rule.first : -1;
+    case KeyWalk.Keyword: {
+      const at = indexOfWord(args, rule.word, rule.first);
+      return at >= 0 && args.length - at > 2 ? at + 1 : -1;
+    }
+    case KeyWalk.Migrate:
+      return migratePositions(args)[0] ?? -1;
+    default:
+      return args.length > 0 ? 0 : -1;
+  }
 }
 
 /** Positions of all keys, in order. */
-export function keyPositions(spec: Keyed, args: readonly Argument[]): readonly number[] {
-  return positionsOf(spec.keys, args);
+export function keyPositions({ keys }: Keyed, args: readonly Argument[]): readonly number[] {
+  const rule = keys.walk === KeyWalk.Subcommand ? ruleOfSubcommand(keys, args) : keys;
+  switch (rule.walk) {
+    case KeyWalk.Range:
+      return sequence(rule.first, endOfRange(rule, args.length), rule.step);
+    case KeyWalk.Count:
+      return countedPositions(rule, args);
+    case KeyWalk.Keyword:
+      return halfAfterWord(rule, args);
+    case KeyWalk.Sort:
+      return sortPositions(args);
+    case KeyWalk.Georadius:
+      return georadiusPositions(rule, args);
+    case KeyWalk.Migrate:
+      return migratePositions(args);
+    default:
+      return NO_POSITIONS;
+  }
 }
 
 /** Adds the prefix, if there is one, to every key, in place. If either of the two is a Buffer, so is the result. */
@@ -114,7 +147,7 @@ export function prefixKeys(spec: Keyed, args: Argument[], prefix: Argument | und
     for (let position = rule.first; position <= end; position += rule.step) prefixAt(args, position, prefix);
     return;
   }
-  for (const position of positionsOf(rule, args)) prefixAt(args, position, prefix);
+  for (const position of keyPositions(spec, args)) prefixAt(args, position, prefix);
 }
 
 function prefixAt(args: Argument[], position: number, prefix: Argument): void {
@@ -128,55 +161,6 @@ function prefixAt(args: Argument[], position: number, prefix: Argument): void {
 
 function bytesOf(value: Argument): Buffer {
   return typeof value === "string" ? Buffer.from(value) : value;
-}
-
-/** Like `firstKeyPosition`, for a rule that does not belong to a spec. */
-export function firstKeyOfRule(rule: KeyRule, args: readonly Argument[]): number {
-  switch (rule.walk) {
-    case KeyWalk.None:
-      return -1;
-    case KeyWalk.Range:
-      return endOfRange(rule, args.length) < rule.first ? -1 : rule.first;
-    case KeyWalk.Count:
-      if (rule.destination >= 0) return args.length > rule.destination ? rule.destination : -1;
-      return args.length > rule.first && countAt(rule, args) > 0 ? rule.first : -1;
-    case KeyWalk.Keyword: {
-      const at = indexOfWord(args, rule.word, rule.first);
-      return at >= 0 && args.length - at > 2 ? at + 1 : -1;
-    }
-    case KeyWalk.Subcommand: {
-      const inner = ruleOfSubcommand(rule, args);
-      return inner === undefined ? -1 : firstKeyOfRule(inner, args);
-    }
-    case KeyWalk.Migrate:
-      return migratePositions(args)[0] ?? -1;
-    default:
-      return args.length > 0 ? 0 : -1;
-  }
-}
-
-function positionsOf(rule: KeyRule, args: readonly Argument[]): readonly number[] {
-  switch (rule.walk) {
-    case KeyWalk.None:
-    case KeyWalk.Cursor:
-      return NO_POSITIONS;
-    case KeyWalk.Range:
-      return sequence(rule.first, endOfRange(rule, args.length), rule.step);
-    case KeyWalk.Count:
-      return countedPositions(rule, args);
-    case KeyWalk.Keyword:
-      return halfAfterWord(rule, args);
-    case KeyWalk.Subcommand: {
-      const inner = ruleOfSubcommand(rule, args);
-      return inner === undefined ? NO_POSITIONS : positionsOf(inner, args);
-    }
-    case KeyWalk.Sort:
-      return sortPositions(args);
-    case KeyWalk.Georadius:
-      return georadiusPositions(rule, args);
-    case KeyWalk.Migrate:
-      return migratePositions(args);
-  }
 }
 
 function endOfRange(rule: KeyRule, length: number): number {
@@ -217,9 +201,8 @@ function halfAfterWord(rule: KeyRule, args: readonly Argument[]): number[] {
   return sequence(at + 1, at + Math.floor((args.length - at - 1) / 2), 1);
 }
 
-function ruleOfSubcommand(rule: KeyRule, args: readonly Argument[]): KeyRule | undefined {
-  const word = args[0];
-  return word === undefined ? undefined : rule.subcommands?.get(lowerWord(word));
+function ruleOfSubcommand({ subcommands }: KeyRule, [word = ""]: readonly Argument[]): KeyRule {
+  return subcommands?.get(lowerWord(word)) ?? NO_KEYS;
 }
 
 // SORT key [BY pattern] [LIMIT offset count] [GET pattern …] [ASC|DESC] [ALPHA] [STORE key]. Patterns get the

@@ -1,6 +1,6 @@
 /** Creates the commands that the client sends on its own account. */
 
-import type { Argument } from "../protocol/resp-types";
+import type { Argument, Reply } from "../protocol/resp-types";
 import { Command, type Completion, IGNORED, issuedBy, type Origin } from "./command";
 import { specOf } from "./command-table";
 
@@ -12,4 +12,13 @@ export function ownCommand(
   completion: Completion = IGNORED,
 ): Command {
   return issuedBy(origin, new Command(specOf(name), args, false, completion));
+}
+
+/** @param onSettled Receives null and the reply, or the error. */
+export function completionOf(onSettled: (error: Error | null, reply?: Reply) => void): Completion {
+  return {
+    promise: null,
+    fulfil: (_command, reply) => onSettled(null, reply),
+    reject: (_command, error) => onSettled(error),
+  };
 }

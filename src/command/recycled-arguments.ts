@@ -20,15 +20,13 @@ export function recycleArguments(command: Command): void {
 class Recycling implements SettleHook {
   constructor(private readonly command: Command) {}
 
-  onFulfilled(value: unknown): void {
+  onSettled(error: Error | null, value?: unknown): void {
     const { args, extra } = this.command;
     // A member of a transaction may be sent again although it was answered QUEUED.
-    if (value === "QUEUED" || extra === null || extra.group !== null) return;
+    if (error !== null || value === "QUEUED" || extra === null || extra.group !== null) return;
     if (extra.resolve !== null || extra.reject !== null) return;
     for (const argument of args) {
       if (typeof argument !== "string" && argument.length >= LARGE_BYTES) answeredCopy(argument);
     }
   }
-
-  onFailed(): void {}
 }

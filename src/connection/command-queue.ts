@@ -94,7 +94,7 @@ export class CommandQueue {
     const command = this.list.shift();
     this.inFlight--;
     this.taken--;
-    this.passDropped();
+    if (this.taken > this.inFlight) this.passDropped();
     if (++this.answered >= this.renewAt && this.list.length === 0) this.renew();
     return command;
   }

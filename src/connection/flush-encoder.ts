@@ -10,7 +10,7 @@ import { specOf } from "../command/command-table";
 import { endingError } from "../command/ending-errors";
 import { type FateEvent, fateOf } from "../command/fate";
 import { writeWatch } from "../command/write-watch";
-import { isCommandTraced, type ServerContext } from "../observability/channels";
+import { commandChannel, type ServerContext } from "../observability/channels";
 import { encodeCommand } from "../protocol/encoder";
 import { type OutputBuffer, REFERENCE_FROM_BYTES } from "../protocol/output-buffer";
 import { userClockMs } from "../util/scheduling";
@@ -49,7 +49,7 @@ export function serverFor(tracer: Pick<WriteListener, "server"> | null): ServerC
 
 /** Whether each written command must be reported. */
 export function isTraced(listener: WriteListener | null): listener is WriteListener {
-  return listener !== null && (listener.isLogging || writeWatch.watcher !== null || isCommandTraced());
+  return listener !== null && (listener.isLogging || writeWatch.watcher !== null || commandChannel.isHeard);
 }
 
 export class FlushEncoder {

@@ -120,17 +120,8 @@ export class FlushMeter {
     const batches = Batch.started - this.batches;
     if (this.isLogging) debug("%d commands, %d bytes, %d in flight, by %s", commands, bytes, inFlight, cause);
     if (!flushChannel.isHeard) return;
-    const { serverAddress, serverPort } = serverFor(this.tracer);
-    const context = flushChannel.begin({
-      serverAddress,
-      serverPort,
-      commands,
-      bytes,
-      batches,
-      inFlight,
-      cause,
-      isStalled,
-    });
+    const server = serverFor(this.tracer);
+    const context = flushChannel.begin({ ...server, commands, bytes, batches, inFlight, cause, isStalled });
     this.pending ??= [];
     this.pending.push({ context, place, beganMs });
   }

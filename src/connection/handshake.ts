@@ -56,37 +56,36 @@ type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Er
 /** The completion of commands that the connection sends on its own account. */
 class Request implements Completion {
   readonly promise = null;
-  readonly answer: Promise<Answer>;
   /** The text of the error reply before its credentials were masked. */
   said: string | null = null;
-  private settle!: (answer: Answer) => void;
 
-  constructor() {
-    this.answer = new Promise((resolve) => {
-      this.settle = resolve;
-    });
+  constructor(
+    private readonly onAnswered: (answer: Answer, command: Command) => void,
+    readonly isFormality = false,
+  ) {}
+
+  fulfil(command: Command, value: Reply): void {
+    this.onAnswered({ value, error: null, said: "" }, command);
   }
 
-  fulfil(_command: Command, value: Reply): void {
-    this.settle({ value, error: null, said: "" });
-  }
-
-  reject(_command: Command, error: Error): void {
-    this.settle({ value: null, error, said: this.said ?? error.message });
+  reject(command: Command, error: Error): void {
+    this.onAnswered({ value: null, error, said: this.said ?? error.message }, command);
   }
 }
 
 /** Keeps the text of an error reply to a request before it is masked. */
-export function noteUnmasked(command: Command, error: Error): void {
-  const { completion } = command;
-  if (completion instanceof Request || completion instanceof Handshake) completion.said = error.message;
+export function noteUnmasked({ completion }: Command, error: Error): void {
+  if (completion instanceof Request) completion.said = error.message;
+}
+
+/** A part of a handshake whose reply is ignored. */
+export function isFormality({ completion }: Command): boolean {
+  return completion instanceof Request && completion.isFormality;
 }
 
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
-  const asked = new Request();
-  dispatchAll(connection, [requestOf(name, args, asked)]);
-  return asked.answer;
+  return new Promise((resolve) => dispatchAll(connection, [requestOf(name, args, new Request(resolve))]));
 }
 
 function requestOf(name: string, args: unknown[], completion: Completion): Command {
@@ -165,11 +164,9 @@ export function beginHandshake(
 }
 
 /** Keeps the replies that matter, and judges them when the last one has arrived. */
-class Handshake implements Completion {
-  readonly promise = null;
-  /** The text of an error reply before its credentials were masked. */
-  said: string | null = null;
-  private list: Command[] = [];
+class Handshake {
+  /** Unsent commands. */
+  private readonly list: Command[] = [];
   private unanswered = 0;
   /** The server does not know RESP3 and has not seen the credentials. */
   private isRepeated = false;
@@ -201,24 +198,17 @@ class Handshake implements Completion {
       this.ask("himport", prepareArgumentsOf(one));
     }
     if (options.enableReadyCheck) this.ask("info", []);
-    const { list } = this;
-    this.list = [];
-    this.unanswered = list.length;
-    if (list.length === 0) this.conclude();
-    else dispatchAll(connection, list);
+    if (this.list.length === 0) this.conclude();
+    else this.send();
   }
 
-  fulfil(command: Command, value: Reply): void {
-    this.note(command, { value, error: null, said: "" });
+  private send(): void {
+    const commands = this.list.splice(0);
+    this.unanswered += commands.length;
+    dispatchAll(this.connection, commands);
   }
 
-  reject(command: Command, error: Error): void {
-    const said = this.said ?? error.message;
-    this.said = null;
-    this.note(command, { value: null, error, said });
-  }
-
-  onAnswered(): void {
+  private onAnswered(): void {
     if (--this.unanswered > 0) return;
     if (this.isRepeated) this.repeat();
     else this.conclude();
@@ -228,20 +218,24 @@ class Handshake implements Completion {
     return this.introduction.options.himportFieldsets ?? [];
   }
 
-  private ask(name: string, args: unknown[], completion: Completion = this): void {
+  private ask(name: string, args: unknown[]): void {
+    const completion = new Request((answer, command) => this.note(command, answer));
     this.list.push(requestOf(name, args, completion));
+  }
+
+  private addFormality(name: string, args: unknown[]): void {
+    this.list.push(requestOf(name, args, new Request(() => this.onAnswered(), true)));
   }
 
   private addFormalities(): void {
     const { options, identity } = this.introduction;
     const { connectionName, clientInfoTag: tag } = options;
-    const formality = new Formality(this);
-    if (connectionName) this.ask("client", ["setname", connectionName], formality);
-    if (options.readOnly) this.ask("readonly", [], formality);
+    if (connectionName) this.addFormality("client", ["setname", connectionName]);
+    if (options.readOnly) this.addFormality("readonly", []);
     if (options.disableClientInfo) return;
     const name = tag ? `${identity.name}(${tag})` : identity.name;
-    this.ask("client", ["SETINFO", "LIB-VER", identity.version], formality);
-    this.ask("client", ["SETINFO", "LIB-NAME", name], formality);
+    this.addFormality("client", ["SETINFO", "LIB-VER", identity.version]);
+    this.addFormality("client", ["SETINFO", "LIB-NAME", name]);
   }
 
   private note({ spec, args }: Command, answer: Answer): void {
@@ -292,8 +286,8 @@ class Handshake implements Completion {
     // The outcome must be known before the replies to commands behind the handshake.
     if (this.listener.isFollowed?.() === true) void noteClientId(connection);
     else {
-      this.unanswered++;
-      dispatchAll(connection, [ownCommand(Origin.Connection, "client", ["ID"], this)]);
+      this.ask("client", ["ID"]);
+      this.send();
     }
   }
 
@@ -329,26 +323,6 @@ class Handshake implements Completion {
     const outcome = judgeInfo(info, options);
     return outcome.kind === "failed" ? refused(info, hasPassword) : outcome;
   }
-}
-
-/** The completion of commands of a handshake that may fail. */
-class Formality implements Completion {
-  readonly promise = null;
-
-  constructor(private readonly handshake: Handshake) {}
-
-  fulfil(): void {
-    this.handshake.onAnswered();
-  }
-
-  reject(): void {
-    this.handshake.onAnswered();
-  }
-}
-
-/** Whether the reply is ignored. */
-export function isFormality({ completion }: Command): boolean {
-  return completion instanceof Formality;
 }
 
 async function noteClientId(connection: Connection): Promise<void> {

@@ -14,7 +14,12 @@ import { DecodedMessage, type Message, type MessageKind } from "../protocol/mess
 import { integerIn } from "../protocol/numbers";
 import type { Reply } from "../protocol/resp-types";
 import type { CommandQueue } from "./command-queue";
-import { SubscriptionKind, type Subscriptions } from "./subscriptions";
+import {
+  SUBSCRIPTION_CHANGES,
+  type SubscriptionChange,
+  SubscriptionKind,
+  type Subscriptions,
+} from "./subscriptions";
 
 /** Receives unrequested messages of the server. */
 export interface MessageListener {
@@ -35,23 +40,6 @@ export interface PushDeps {
   /** Null: messages are ignored. */
   readonly messages: MessageListener | null;
 }
-
-interface Confirmation {
-  readonly word: string;
-  readonly kind: SubscriptionKind;
-  readonly isEntry: boolean;
-}
-
-const CONFIRMATIONS: ReadonlyMap<string, Confirmation> = new Map(
-  [
-    { word: "subscribe", kind: SubscriptionKind.Channel, isEntry: true },
-    { word: "psubscribe", kind: SubscriptionKind.Pattern, isEntry: true },
-    { word: "ssubscribe", kind: SubscriptionKind.Shard, isEntry: true },
-    { word: "unsubscribe", kind: SubscriptionKind.Channel, isEntry: false },
-    { word: "punsubscribe", kind: SubscriptionKind.Pattern, isEntry: false },
-    { word: "sunsubscribe", kind: SubscriptionKind.Shard, isEntry: false },
-  ].map((confirmation) => [confirmation.word, confirmation]),
-);
 
 const NO_PATTERN = Buffer.alloc(0);
 
@@ -80,9 +68,9 @@ export class PushRouter {
         this.deliver(kind, bytesOf(message[1], kind), message, 2);
         return true;
     }
-    const confirmation = CONFIRMATIONS.get(kind);
-    if (confirmation === undefined) return false;
-    this.confirm(confirmation, message, shape);
+    const change = SUBSCRIPTION_CHANGES.get(kind);
+    if (change === undefined) return false;
+    this.confirm(kind, change, message, shape);
     return true;
   }
 
@@ -100,7 +88,12 @@ export class PushRouter {
     this.message(new DecodedMessage(kind, pattern, bytesOf(message[at], "message"), payload));
   }
 
-  private confirm({ word, kind, isEntry }: Confirmation, message: readonly Reply[], shape: ReplyShape): void {
+  private confirm(
+    word: string,
+    { kind, isEntry }: SubscriptionChange,
+    message: readonly Reply[],
+    shape: ReplyShape,
+  ): void {
     const name = message[1] === null ? null : bytesOf(message[1], word);
     const command = this.queue.head();
     const isAsked = command instanceof Command && this.isAnswerTo(command, word, name);

@@ -8,6 +8,27 @@ import { clockMs } from "../util/scheduling";
 export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
 export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
 
+/** The commands of each kind. */
+export const SUBSCRIBING = {
+  [SubscriptionKind.Channel]: { enter: "subscribe", leave: "unsubscribe" },
+  [SubscriptionKind.Pattern]: { enter: "psubscribe", leave: "punsubscribe" },
+  [SubscriptionKind.Shard]: { enter: "ssubscribe", leave: "sunsubscribe" },
+} as const;
+
+/** What a command, or its confirmation, changes. */
+export interface SubscriptionChange {
+  readonly kind: SubscriptionKind;
+  readonly isEntry: boolean;
+}
+
+/** By the name of the command in lower case. */
+export const SUBSCRIPTION_CHANGES: ReadonlyMap<string, SubscriptionChange> = new Map(
+  Object.values(SubscriptionKind).flatMap((kind): [string, SubscriptionChange][] => [
+    [SUBSCRIBING[kind].enter, { kind, isEntry: true }],
+    [SUBSCRIBING[kind].leave, { kind, isEntry: false }],
+  ]),
+);
+
 export class Subscriptions {
   /** A field, because it is read for each reply. */
   isEmpty = true;

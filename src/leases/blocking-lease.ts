@@ -103,12 +103,10 @@ class GiveBack implements SettleHook, Borrower {
     private readonly command: Command,
   ) {}
 
-  onFulfilled(): void {
-    this.lease.giveBack(this, this.command.extra?.isLeftBlocked !== true);
-  }
-
-  onFailed(error: Error): void {
-    this.lease.giveBack(this, error instanceof ReplyError);
+  onSettled(error: Error | null): void {
+    const isAnswered =
+      error === null ? this.command.extra?.isLeftBlocked !== true : error instanceof ReplyError;
+    this.lease.giveBack(this, isAnswered);
   }
 
   /** The command may settle late, or never without a connection: the connection is free now. */

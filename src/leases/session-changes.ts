@@ -41,12 +41,6 @@ const LASTING: ReadonlyMap<string, readonly string[]> = new Map([
   ["sync", []],
 ]);
 
-const ENTRIES: ReadonlyMap<string, string> = new Map([
-  ["subscribe", "unsubscribe"],
-  ["psubscribe", "punsubscribe"],
-  ["ssubscribe", "sunsubscribe"],
-]);
-
 /** The server has discarded the transaction, and its watch too. */
 const DISCARDED = /^EXECABORT /;
 
@@ -73,16 +67,15 @@ export class SessionChanges implements SettleHook {
       this.isInTransaction = true;
       command.ensureExtra().addHook(this);
     }
-    const exit = ENTRIES.get(lowerName);
-    if (exit !== undefined) this.exits.add(exit);
+    if ((flags & CommandFlag.EnterSubscriber) !== 0) {
+      this.exits.add(lowerName.replace("subscribe", "unsubscribe"));
+    }
     const harmless = LASTING.get(lowerName);
     if (harmless !== undefined && !harmless.some((word) => isWord(args[0], word))) this.isLasting = true;
   }
 
-  onFulfilled(): void {}
-
   /** MULTI, or the end of its transaction, was refused: the transaction or the watch may still be open. */
-  onFailed(error: Error): void {
+  onSettled(error: Error | null): void {
     if (error instanceof ReplyError && !DISCARDED.test(error.message)) this.isLasting = true;
   }
 

@@ -49,7 +49,7 @@ export class Admission implements Dispatcher {
   private isOpen = false;
   /** A MULTI has failed immediately: its caller cannot know that yet, and continues. */
   private isRefusing = false;
-  private readonly onLeft: SettleHook = { onFulfilled: () => this.serve(), onFailed: () => this.serve() };
+  private readonly onLeft: SettleHook = { onSettled: () => this.serve() };
   private readonly maxCommands: number;
   private readonly maxBytes: number;
 
@@ -136,7 +136,7 @@ export class Admission implements Dispatcher {
       if (!isEnding) return;
     } else if (isOpening) {
       this.isOpen = true;
-      first.ensureExtra().addHook({ onFulfilled: () => {}, onFailed: () => this.refuseOpened() });
+      first.ensureExtra().addHook({ onSettled: (error) => error !== null && this.refuseOpened() });
     }
     for (const command of commands) {
       if (command.isSettled) continue;
@@ -206,11 +206,7 @@ class Release implements SettleHook {
     private readonly bytes: number,
   ) {}
 
-  onFulfilled(): void {
-    this.admission.release(this.bytes);
-  }
-
-  onFailed(): void {
+  onSettled(): void {
     this.admission.release(this.bytes);
   }
 }

@@ -140,7 +140,7 @@ export class Establishment implements HandshakeListener {
     const { source, isLoginRefused } = this.deps;
     this.asked = source.credentials(isLoginRefused ? "refused" : "connect");
     // `introduce` reports a failure; the connect may fail before.
-    if (isThenable(this.asked)) this.asked.then(null, ignore);
+    if (isThenable(this.asked)) this.asked.then(null, () => {});
   }
 
   private tuneSocket(): void {
@@ -160,7 +160,7 @@ export class Establishment implements HandshakeListener {
 
   private takeOver(socket: Duplex): void {
     if (this.isOver) {
-      socket.on("error", ignore);
+      socket.on("error", () => {});
       socket.destroy();
       return;
     }
@@ -265,8 +265,6 @@ function isSocket(value: unknown): value is Duplex {
   const socket = value as Partial<Duplex> | null | undefined;
   return typeof socket?.on === "function" && typeof socket.write === "function";
 }
-
-function ignore(): void {}
 
 /** An expected error while a connection is being closed on purpose. */
 export function isConnectionTrouble(error: Error): boolean {

@@ -4,8 +4,8 @@
  * the reply, so its outcome is never in doubt. Without a reply within a few round trips the connection is dead.
  */
 
-import { type Command, type Completion, Origin } from "../command/command";
-import { ownCommand } from "../command/own-command";
+import { Origin } from "../command/command";
+import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { ReplyError } from "../errors";
 import { atTurnEnd, startTimer, stopTimer } from "../util/scheduling";
@@ -18,8 +18,7 @@ import { LONGEST_ANSWER_MS } from "./side-connection";
 const LEAST_LIMIT_MS = 200;
 const HANDSHAKES = 3;
 
-export class LineCheck implements Completion {
-  readonly promise = null;
+export class LineCheck {
   private readonly limitMs: number;
   private readonly seenBytes: number;
   private readonly timer: NodeJS.Timeout;
@@ -35,23 +34,18 @@ export class LineCheck implements Completion {
     this.seenBytes = connection.bytesRead;
     // After a suspension of the process the timer is due while the reply is unread: reading comes first.
     this.timer = startTimer(() => atTurnEnd(() => this.expire()), this.limitMs);
-    connection.sendAhead(ownCommand(Origin.Connection, "ping", [], this));
+    // Any reply shows that the connection is alive, also an error about missing rights to PING.
+    const completion = completionOf((error) => {
+      if (error === null || error instanceof ReplyError) this.goOn();
+      else this.stop();
+    });
+    connection.sendAhead(ownCommand(Origin.Connection, "ping", [], completion));
   }
 
   /** The connection is gone. */
   stop(): void {
     this.isOver = true;
     stopTimer(this.timer);
-  }
-
-  fulfil(): void {
-    this.goOn();
-  }
-
-  /** Any reply shows that the connection is alive, also an error about missing rights to PING. */
-  reject(_command: Command, error: Error): void {
-    if (error instanceof ReplyError) this.goOn();
-    else this.stop();
   }
 
   private expire(): void {

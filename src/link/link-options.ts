@@ -164,27 +164,6 @@ export interface LinkDeps extends IdentitySource {
 /** The size of one flush; see docs/decisions on how it was measured. */
 const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
 
-/** The collaborators with some replaced. */
-export function withOthers(deps: LinkDeps, others: Partial<LinkDeps>): LinkDeps {
-  const { identity, listener, messages, tracer, counts } = deps;
-  const credentials: LinkDeps["credentials"] = (reason) => deps.credentials(reason);
-  const redirects: LinkDeps["redirects"] = (command, error) => deps.redirects(command, error);
-  return {
-    identity,
-    listener,
-    messages,
-    tracer,
-    counts,
-    // The cluster may set it after the link was created.
-    get takeover() {
-      return deps.takeover;
-    },
-    credentials,
-    redirects,
-    ...others,
-  };
-}
-
 export function connectionOptions(options: LinkOptions): ConnectionOptions {
   return {
     highWaterBytes: options.highWaterBytes ?? DEFAULT_HIGH_WATER_BYTES,

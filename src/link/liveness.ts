@@ -3,9 +3,9 @@
  * peer, checks a silent connection before a command is written to it, and resets a dead connection.
  */
 
-import { type Command, type Completion, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
-import { ownCommand } from "../command/own-command";
+import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
@@ -13,7 +13,7 @@ import { type ConnectionContext, connectionChannel } from "../observability/work
 import { LineCheck } from "./line-check";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import type { LinkMode } from "./link-state";
-import { type Probing, probe } from "./probe";
+import { Probe } from "./probe";
 import { canReach, type Peer } from "./side-connection";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
@@ -29,9 +29,8 @@ const VERDICTS = ["dead", "busy", "unreachable", "unknown", "served"] as const;
 
 function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): ConnectionContext | null {
   if (!connectionChannel.isHeard) return null;
-  const { serverAddress, serverPort } = serverFor(tracer);
   const epoch = counts.attempts - 1;
-  return connectionChannel.begin({ operation: "probe", epoch, serverAddress, serverPort });
+  return connectionChannel.begin({ operation: "probe", epoch, ...serverFor(tracer) });
 }
 
 /** The link whose connections are probed. */
@@ -47,11 +46,9 @@ export interface ProbedLink {
   report(type: string, error: Error): void;
 }
 
-export class Liveness implements WatchdogOwner, SilenceListener, Completion {
-  /** It is the completion of its own PINGs, whose outcome is ignored. */
-  readonly promise = null;
+export class Liveness implements WatchdogOwner, SilenceListener {
   private readonly watchdog: Watchdog | null;
-  private probing: Probing | null = null;
+  private probing: Probe | null = null;
   private check: LineCheck | null = null;
   readonly doubtAfterMs: number;
   /** A connection that must not be checked: its user has no right to PING. */
@@ -107,7 +104,7 @@ export class Liveness implements WatchdogOwner, SilenceListener, Completion {
       if (this.link.connection !== connection) return Verdict.Unknown;
       this.owner.counts.probes++;
       const context = beginProbe(this.owner);
-      this.probing = probe({ options, credentials, connection, silentMs, timeoutMs });
+      this.probing = new Probe({ options, credentials, connection, silentMs, timeoutMs });
       const verdict = await this.probing.verdict;
       if (context !== null) {
         context.verdict = VERDICTS[verdict];
@@ -137,15 +134,10 @@ export class Liveness implements WatchdogOwner, SilenceListener, Completion {
    */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
-    if (isIdle && !this.link.session.isInTransaction)
-      connection.dispatch(ownCommand(Origin.Connection, "ping", [], this));
-  }
-
-  // --- Completion --------------------------------------------------------------------------
-
-  fulfil(): void {}
-
-  reject(_command: Command, error: Error): void {
-    if (error instanceof ReplyError) this.refused = this.link.connection;
+    if (!isIdle || this.link.session.isInTransaction) return;
+    const completion = completionOf((error) => {
+      if (error instanceof ReplyError) this.refused = connection;
+    });
+    connection.dispatch(ownCommand(Origin.Connection, "ping", [], completion));
   }
 }

@@ -20,7 +20,7 @@ export class OpenTransaction extends Batch {
   join(command: Command): void {
     const extra = command.ensureExtra();
     extra.group = this;
-    extra.addHook({ onFulfilled: () => void this.accepted.push(command), onFailed: () => {} });
+    extra.addHook({ onSettled: (error) => error === null && this.accepted.push(command) });
   }
 
   /** Adds to each error in the reply to EXEC the command that has failed. */

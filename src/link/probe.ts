@@ -23,14 +23,6 @@ export interface ProbeTarget {
   readonly timeoutMs: number;
 }
 
-/** A running probe. */
-export interface Probing {
-  /** Never rejects. */
-  readonly verdict: Promise<Verdict>;
-  /** The result is no longer needed. */
-  stop(): void;
-}
-
 /**
  * Errors of sockets whose other side is gone; all others (too many open files, certificates) concern this side.
  */
@@ -38,17 +30,12 @@ const GONE = /^(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ETI
 /** Servers report the age and idle time of clients in whole seconds of their own clock. */
 const CLOCK_SLACK_MS = 2000;
 
-export function probe(target: ProbeTarget): Probing {
-  const attempt = new Probe(target);
-  attempt.start();
-  return attempt;
-}
-
-class Probe implements ConnectionLife, Probing {
+export class Probe implements ConnectionLife {
+  /** Never rejects. */
   readonly verdict: Promise<Verdict>;
   private readonly connection: Connection;
   private settle!: (verdict: Verdict) => void;
-  private timer: NodeJS.Timeout | undefined;
+  private readonly timer: NodeJS.Timeout;
   /** The connection was accepted. */
   private isAccepted = false;
   private error: NodeJS.ErrnoException | null = null;
@@ -59,11 +46,8 @@ class Probe implements ConnectionLife, Probing {
     this.verdict = new Promise((resolve) => {
       this.settle = resolve;
     });
-  }
-
-  start(): void {
-    const { options, connection } = this.target;
-    this.timer = startTimer(() => this.onTimeout(), this.target.timeoutMs);
+    const { options, connection } = target;
+    this.timer = startTimer(() => this.onTimeout(), target.timeoutMs);
     const socket = dialAgain(connection.socket as Peer, options, this.connection.onread);
     // With TLS, long before the connection is open.
     socket.once("connect", () => {
@@ -72,6 +56,7 @@ class Probe implements ConnectionLife, Probing {
     this.connection.attach(socket);
   }
 
+  /** The result is no longer needed. */
   stop(): void {
     this.conclude(Verdict.Unknown);
   }

@@ -4,11 +4,11 @@
  * names of a command because of one. Each half of a refused command is sent again until the refused names are found.
  */
 
-import { type Command, type Completion, Origin } from "../command/command";
-import { ownCommand } from "../command/own-command";
+import { Origin } from "../command/command";
+import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { serverFor, type WriteListener } from "../connection/flush-encoder";
-import { gapOf, SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
+import { gapOf, SUBSCRIBING, SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { type PubSubContext, pubSubChannel } from "../observability/work-channels";
 import { clockMs } from "../util/scheduling";
@@ -36,9 +36,8 @@ export class SubscriptionGap {
     if (this.subscriptions.isEmpty) this.sinceMs = null;
     else this.sinceMs ??= lastArrivalMs;
     if (this.subscriptions.isEmpty || this.context !== null || !pubSubChannel.isHeard) return;
-    const { serverAddress, serverPort } = serverFor(this.deps.tracer);
     const subscriptions = this.subscriptions.count;
-    this.context = pubSubChannel.begin({ serverAddress, serverPort, subscriptions });
+    this.context = pubSubChannel.begin({ ...serverFor(this.deps.tracer), subscriptions });
   }
 
   /** The subscriptions are restored, or will not be. */
@@ -69,12 +68,6 @@ export function restoreSubscriptions(
   }
 }
 
-const COMMANDS = {
-  [SubscriptionKind.Channel]: "subscribe",
-  [SubscriptionKind.Pattern]: "psubscribe",
-  [SubscriptionKind.Shard]: "ssubscribe",
-} as const;
-
 class Restoring {
   private unanswered = 0;
 
@@ -88,16 +81,20 @@ class Restoring {
   send(kind: SubscriptionKind, names: Buffer[]): void {
     if (names.length === 0) return;
     this.unanswered++;
-    const completion = new RestoreCompletion(this, kind, names);
-    this.connection.dispatch(ownCommand(Origin.Restore, COMMANDS[kind], names, completion));
+    // If the connection is lost before the reply, the names stay in the set, and the next connection restores them.
+    const completion = completionOf((error) => {
+      if (error === null) this.onAnswered();
+      else if (error instanceof ReplyError) this.onRefused(kind, names, error);
+    });
+    this.connection.dispatch(ownCommand(Origin.Restore, SUBSCRIBING[kind].enter, names, completion));
   }
 
-  onAnswered(): void {
+  private onAnswered(): void {
     if (--this.unanswered === 0) this.onRestored();
   }
 
   /** A refused name is no longer subscribed. */
-  onRefused(kind: SubscriptionKind, names: Buffer[], error: ReplyError): void {
+  private onRefused(kind: SubscriptionKind, names: Buffer[], error: ReplyError): void {
     const [name] = names;
     if (names.length > 1) {
       const half = names.length >> 1;
@@ -108,24 +105,5 @@ class Restoring {
       this.onError(error);
     }
     this.onAnswered();
-  }
-}
-
-/** If the connection is lost before the reply, the names stay in the set, and the next connection restores them. */
-class RestoreCompletion implements Completion {
-  readonly promise = null;
-
-  constructor(
-    private readonly restoring: Restoring,
-    private readonly kind: SubscriptionKind,
-    private readonly names: Buffer[],
-  ) {}
-
-  fulfil(): void {
-    this.restoring.onAnswered();
-  }
-
-  reject(_command: Command, error: Error): void {
-    if (error instanceof ReplyError) this.restoring.onRefused(this.kind, this.names, error);
   }
 }

@@ -242,10 +242,11 @@ export class Session {
    */
   private noteQuit(command: Command): void {
     this.isQuitting = true;
-    const onFailed = (error: Error): void => {
+    const onSettled = (error: Error | null): void => {
+      if (error === null) return;
       this.isQuitting = command.extra?.sentAtMs !== 0 && !(error instanceof ReplyError);
     };
-    command.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
+    command.ensureExtra().addHook({ onSettled });
   }
 
   private noteChange(command: Command, flags: number): void {
@@ -271,7 +272,7 @@ export class Session {
 
   private followExec(exec: Command): void {
     this.deciding = exec;
-    exec.ensureExtra().addHook({ onFulfilled: () => {}, onFailed: () => this.onExecSettled(exec) });
+    exec.ensureExtra().addHook({ onSettled: (error) => error !== null && this.onExecSettled(exec) });
   }
 
   private openByHand(command: Command): void {
@@ -281,13 +282,14 @@ export class Session {
     const group = new OpenTransaction();
     this.openTransaction = group;
     this.isMultiInDoubt = false;
-    const onFailed = (error: Error): void => {
+    const onSettled = (error: Error | null): void => {
+      if (error === null) return;
       // Members that were issued after it may arrive later.
       group.dropOut();
       if (this.openTransaction !== group) return;
       if (group.isStarted && !(error instanceof ReplyError)) this.isMultiInDoubt = true;
       else this.openTransaction = before;
     };
-    command.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
+    command.ensureExtra().addHook({ onSettled });
   }
 }

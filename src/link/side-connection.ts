@@ -23,8 +23,6 @@ export interface Peer {
 /** A healthy server has answered a question of the client itself by then. */
 export const LONGEST_ANSWER_MS = 2000;
 
-const nothing = (): void => {};
-
 /** The collaborators of a connection that serves only the code that opened it. */
 export function alone(life: ConnectionLife): ConnectionDeps {
   const subscriptions = new Subscriptions();
@@ -62,12 +60,12 @@ export function openBeside(
   options: LinkOptions,
   credentials: Credentials,
 ): { readonly connection: Connection; readonly opened: Promise<Connection | null> } {
-  let settle: (connection: Connection | null) => void = nothing;
+  let settle: (connection: Connection | null) => void = () => {};
   const opened = new Promise<Connection | null>((resolve) => {
     settle = resolve;
   });
   const introduce = async (): Promise<void> => {
-    const outcome = await handshake(connection, bareIntroduction(options, credentials), nothing);
+    const outcome = await handshake(connection, bareIntroduction(options, credentials), () => {});
     if (outcome.kind === "ready") connection.markReady();
     else connection.destroy();
     settle(outcome.kind === "ready" ? connection : null);

@@ -266,8 +266,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   private awaitDrain(successor: Successor): void {
     const { connection: old } = this.link;
     const onSettled = (): void => nextTick(() => this.changeIfDrained(successor));
-    if (old !== null)
-      lastOwed(old.queue)?.ensureExtra().addHook({ onFulfilled: onSettled, onFailed: onSettled });
+    if (old !== null) lastOwed(old.queue)?.ensureExtra().addHook({ onSettled });
     this.checkDrain(successor);
   }
 

@@ -10,9 +10,9 @@
  *   unknown --ask--> asked --reply--> proven --NOPERM--> resting --so many runs--> unknown
  */
 
-import { Command, type Completion, issuedBy, Origin } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import type { Argument } from "../command/command-spec";
-import type { Reply } from "../protocol/resp-types";
+import { completionOf } from "../command/own-command";
 import { debugLog } from "../util/debug";
 import type { Form } from "./forms";
 
@@ -71,28 +71,6 @@ class Knowledge {
   }
 }
 
-/** The reply to the proof of a form. */
-class Answer implements Completion {
-  readonly promise = null;
-
-  constructor(
-    private readonly form: Form,
-    private readonly knowledge: Knowledge,
-  ) {}
-
-  fulfil(_command: Command, _value: Reply): void {
-    this.knowledge.prove();
-  }
-
-  reject(command: Command, { message }: Error): void {
-    const isYes = ELSEWHERE.test(message) || (this.form.isWrite && MISCOUNTED.test(message));
-    if (isYes) this.fulfil(command, null);
-    else if (isRefusal(message)) this.knowledge.refuse(message);
-    // Any other error means that the form may be used, or says nothing about it.
-    else this.knowledge.isAsked = false;
-  }
-}
-
 export class ConnectionKnowledge {
   private readonly known = new Map<Form, Knowledge>();
 
@@ -119,8 +97,13 @@ export class ConnectionKnowledge {
     const knowledge = this.of(form);
     if (knowledge.isProven || knowledge.isAsked || knowledge.resting > 0) return null;
     knowledge.isAsked = true;
-    const proof = new Command(form.spec, proofOf(form, args), false, new Answer(form, knowledge));
-    return issuedBy(Origin.Connection, proof);
+    const completion = completionOf((error) => {
+      if (error === null || isConsent(form, error)) knowledge.prove();
+      else if (isRefusal(error.message)) knowledge.refuse(error.message);
+      // Any other error means that the form may be used, or says nothing about it.
+      else knowledge.isAsked = false;
+    });
+    return issuedBy(Origin.Connection, new Command(form.spec, proofOf(form, args), false, completion));
   }
 
   private of(form: Form): Knowledge {
@@ -136,6 +119,11 @@ export class ConnectionKnowledge {
 function proofOf({ isOneKey, isWrite }: Form, args: readonly Argument[]): Argument[] {
   if (isOneKey) return [...args];
   return isWrite ? [ODD_KEY, "", ODD_KEY] : [ODD_KEY];
+}
+
+/** The reply to a proof shows that the user may use the form. */
+function isConsent({ isWrite }: Form, { message }: Error): boolean {
+  return ELSEWHERE.test(message) || (isWrite && MISCOUNTED.test(message));
 }
 
 function isRefusal(message: string): boolean {

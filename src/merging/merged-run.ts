@@ -75,11 +75,9 @@ export class MergedRun implements Completion, SettleHook {
 
   // --- outcomes of members, before the command is written --------------------------------------
 
-  onFulfilled(): void {}
-
   /** A member was given up: the command is written without it. */
-  onFailed(error: Error): void {
-    if (this.command.state >= CommandState.Sent) return;
+  onSettled(error: Error | null): void {
+    if (error === null || this.command.state >= CommandState.Sent) return;
     this.live = this.leaders.filter((one) => this.isAwaited(one));
     if (this.live.length === 0) this.command.fail(error);
     else this.collect();

@@ -13,7 +13,7 @@ import { batchOf, type Command, UNROUTED } from "../command/command";
 import { isRead } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { ReplyError } from "../errors";
-import { isCommandTraced } from "../observability/channels";
+import { commandChannel } from "../observability/channels";
 import { ConnectionKnowledge } from "./connection-knowledge";
 import { findDuplicateReads } from "./duplicate-reads";
 import { type Form, formsOf } from "./forms";
@@ -142,7 +142,7 @@ export class Merger implements Dispatcher {
 
   private merge(form: Form | null, leaders: readonly Command[], duplicates: Duplicates | null): Command {
     const { command, members } = new MergedRun(form, leaders, duplicates);
-    if (isCommandTraced()) {
+    if (commandChannel.isHeard) {
       for (const member of members) this.owner.report(member);
       command.ensureExtra().isTraced = true;
     }

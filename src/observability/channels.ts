@@ -1,6 +1,6 @@
 /**
  * The tracing channels for instrumentation of this API: commands, transactions and connection attempts. They
- * keep the names that existing tracers know. Nothing is allocated without a subscriber: call `is...Traced()`
+ * keep the names that existing tracers know. Nothing is allocated without a subscriber: read `isHeard`
  * first. Each operation publishes `start`, `end`, on failure `error`, then `asyncStart` and `asyncEnd`, always
  * with the same context object and without a promise.
  */
@@ -66,7 +66,7 @@ export class WorkChannel<Context extends OutcomeContext> {
   }
 
   /** Begins an operation; its synchronous part runs in the stores that tracers have bound. */
-  begin(context: Context, work: () => void = nothing): Context {
+  begin(context: Context, work: () => void = () => {}): Context {
     this.channel.start.runStores(context, work);
     this.channel.end.publish(context);
     return context;
@@ -82,22 +82,12 @@ export class WorkChannel<Context extends OutcomeContext> {
   }
 }
 
-const commandChannel = new WorkChannel<CommandTraceContext>("ioredis:command");
-const batchChannel = new WorkChannel<BatchOperationContext>("ioredis:batch");
-const connectChannel = new WorkChannel<ConnectTraceContext>("ioredis:connect");
-
-/** Whether commands have a subscriber. */
-export function isCommandTraced(): boolean {
-  return commandChannel.isHeard;
-}
-
-export function isBatchTraced(): boolean {
-  return batchChannel.isHeard;
-}
-
-export function isConnectTraced(): boolean {
-  return connectChannel.isHeard;
-}
+/** Written commands. */
+export const commandChannel: WorkChannel<CommandTraceContext> = new WorkChannel("ioredis:command");
+/** Transactions. */
+export const batchChannel: WorkChannel<BatchOperationContext> = new WorkChannel("ioredis:batch");
+/** Attempts to connect. */
+export const connectChannel: WorkChannel<ConnectTraceContext> = new WorkChannel("ioredis:connect");
 
 /** A published operation. Its outcome must be reported before the caller receives it. */
 class Trace<Context extends OutcomeContext> {
@@ -112,13 +102,9 @@ class Trace<Context extends OutcomeContext> {
     return this;
   }
 
-  onFulfilled(value: unknown): void {
-    this.context.result = value;
-    this.channel.settle(this.context);
-  }
-
-  onFailed(error: Error): void {
-    this.channel.settle(this.context, error);
+  onSettled(error: Error | null, value?: unknown): void {
+    if (error === null) this.context.result = value;
+    this.channel.settle(this.context, error ?? undefined);
   }
 }
 
@@ -149,5 +135,3 @@ export function traceBatch(batchSize: number, origin: CommandOrigin): Trace<Batc
 export function traceConnect(connectionEpoch: number, server: ServerContext): Trace<ConnectTraceContext> {
   return new Trace(connectChannel, { ...server, connectionEpoch });
 }
-
-function nothing(): void {}

@@ -422,10 +422,10 @@ export class PipelineRun implements Completion, BatchFacts {
     const outcome = transactionOutcome(this.rows);
     this.trace?.onEnd(this.rows, this.failedCount, outcome instanceof Error ? outcome : null);
     if (outcome instanceof Error) {
-      this.observer?.onFailed(outcome);
+      this.observer?.onSettled(outcome);
       this.fail(outcome);
     } else {
-      this.observer?.onFulfilled(outcome);
+      this.observer?.onSettled(null, outcome);
       this.settle(outcome);
     }
   }
@@ -463,12 +463,9 @@ class RowOf implements SettleHook {
     private readonly index: number,
   ) {}
 
-  onFulfilled(value: unknown): void {
-    this.run.recordMapped(this.index, value);
-  }
-
-  onFailed(error: Error): void {
-    this.run.record(this.index, error);
+  onSettled(error: Error | null, value?: unknown): void {
+    if (error === null) this.run.recordMapped(this.index, value);
+    else this.run.record(this.index, error);
   }
 }
 

@@ -31,7 +31,7 @@ import { isEarned, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
-import { Decode, type Reply } from "./resp-types";
+import { Decode } from "./resp-types";
 import { decodeInteger, decodeScalar, scalarFault } from "./scalar-line";
 import { TypeByte } from "./type-byte";
 
@@ -139,6 +139,7 @@ export class Parser {
     this.neededBytes = 0;
     try {
       this.readTokens();
+      if (this.builder.refusal !== "") this.refuse(this.builder.refusal);
     } finally {
       if (this.isLive) {
         input.start = this.at;
@@ -174,7 +175,7 @@ export class Parser {
     return true;
   }
 
-  /** Reads one token and places its value. Returns false if it is incomplete or invalid. */
+  /** Reads one token and places its value. Returns false if it is incomplete, invalid, or refused by the builder. */
   private readToken(type: number): boolean {
     switch (type) {
       case TypeByte.Bulk:
@@ -226,8 +227,8 @@ export class Parser {
   private readOddBulk(length: number): boolean {
     if (length === NO_LENGTH) return false;
     this.at = this.cursor;
-    if (length === NULL_LENGTH) return this.place(null);
-    return this.open(FrameKind.ChunkedText, MAX_ELEMENTS, Ending.Terminator);
+    if (length === NULL_LENGTH) return this.builder.place(null);
+    return this.builder.open(FrameKind.ChunkedText, MAX_ELEMENTS, Ending.Terminator);
   }
 
   /** A bulk error, or a verbatim string, whose format is dropped. */
@@ -269,16 +270,17 @@ export class Parser {
     this.at += passing.take(this.bytes, this.at, this.end);
     if (passing.left > 2 || this.end - this.at < 2 || !this.hasLineEndAt(this.at)) return false;
     this.at += 2;
-    return this.place(passing.finish());
+    return this.builder.place(passing.finish());
   }
 
   private placeString(start: number, stop: number): boolean {
     const { builder } = this;
-    if (builder.isDropping) return this.place(null);
-    if (this.has(Decode.Buffers)) return this.place(copyBytes(this.bytes, start, stop));
-    if (stop - start <= MAX_TEXT_BYTES) return this.place(decodeText(this.bytes, start, stop, this.isAscii));
+    if (builder.isDropping) return builder.place(null);
+    if (this.has(Decode.Buffers)) return builder.place(copyBytes(this.bytes, start, stop));
+    if (stop - start <= MAX_TEXT_BYTES)
+      return builder.place(decodeText(this.bytes, start, stop, this.isAscii));
     builder.failReply(new ReplyTooLongError(`${stop - start} bytes`));
-    return this.place(null);
+    return builder.place(null);
   }
 
   private readChunk(): boolean {
@@ -307,11 +309,11 @@ export class Parser {
     const { builder } = this;
     const size = frame.index;
     const chunks = builder.takeChunks(frame);
-    if (chunks === null) return this.place(null);
-    if (this.has(Decode.Buffers)) return this.place(Buffer.concat(chunks));
-    if (size <= MAX_TEXT_BYTES) return this.place(decodeText(Buffer.concat(chunks), 0, size, false));
+    if (chunks === null) return builder.place(null);
+    if (this.has(Decode.Buffers)) return builder.place(Buffer.concat(chunks));
+    if (size <= MAX_TEXT_BYTES) return builder.place(decodeText(Buffer.concat(chunks), 0, size, false));
     builder.failReply(new ReplyTooLongError(`${size} bytes`));
-    return this.place(null);
+    return builder.place(null);
   }
 
   // --- aggregates ------------------------------------------------------------------------
@@ -324,9 +326,9 @@ export class Parser {
     }
     if (length === NULL_LENGTH && type !== TypeByte.List) return this.refuse("a negative length");
     this.at = this.cursor;
-    if (length === NULL_LENGTH) return this.place(null);
-    if (length === STREAMED_LENGTH) return this.open(FrameKind.List, MAX_ELEMENTS, Ending.Terminator);
-    return this.open(FrameKind.List, length, Ending.Count);
+    if (length === NULL_LENGTH) return this.builder.place(null);
+    if (length === STREAMED_LENGTH) return this.builder.open(FrameKind.List, MAX_ELEMENTS, Ending.Terminator);
+    return this.builder.open(FrameKind.List, length, Ending.Count);
   }
 
   /** Pairs: a map, or metadata. */
@@ -337,7 +339,7 @@ export class Parser {
     this.at = this.cursor;
     const isStreamed = length === STREAMED_LENGTH;
     const ending = isStreamed ? Ending.TerminatorAfterPairs : Ending.Count;
-    return this.open(this.mapKind(type), isStreamed ? MAX_ELEMENTS : length * 2, ending);
+    return this.builder.open(this.mapKind(type), isStreamed ? MAX_ELEMENTS : length * 2, ending);
   }
 
   private mapKind(type: number): FrameKind {
@@ -350,8 +352,7 @@ export class Parser {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
     if (lineEnd !== this.at + 1) return this.refuse("an end with a value");
-    const isEnd = this.builder.end();
-    if (!isEnd) return this.refuse(this.builder.refusal);
+    if (!this.builder.end()) return false;
     this.at = lineEnd + 2;
     return true;
   }
@@ -371,7 +372,7 @@ export class Parser {
     const isPlain = i > at + 1 && i + 1 < end && bytes[i] === CR && bytes[i + 1] === LF;
     if (!isPlain || this.has(NO_NUMBERS)) return this.readUnusualInteger();
     this.at = i + 2;
-    return this.place(value);
+    return this.builder.place(value);
   }
 
   /** With a sign, with many digits, wanted as text or bigint, or incomplete. */
@@ -383,8 +384,9 @@ export class Parser {
     if (!isInteger(bytes, start, lineEnd)) return this.refuse("an integer that is no number");
     if (lineEnd - start > MAX_INTEGER_DIGITS) return this.refuse("an integer of more than 64 bits");
     this.at = lineEnd + 2;
-    if (this.has(NO_NUMBERS)) return this.place(decodeInteger(bytes, start, lineEnd, this.builder.decoding));
-    return this.place(integerOf(bytes, start, lineEnd));
+    if (this.has(NO_NUMBERS))
+      return this.builder.place(decodeInteger(bytes, start, lineEnd, this.builder.decoding));
+    return this.builder.place(integerOf(bytes, start, lineEnd));
   }
 
   /** The position of the CR after a text, or -1. An overlong text fails its reply, and is skipped. */
@@ -403,7 +405,7 @@ export class Parser {
   private passLine(): boolean {
     if (!this.skipLine()) return false;
     this.isSkippingLine = false;
-    return this.place(null);
+    return this.builder.place(null);
   }
 
   private readSimpleString(): boolean {
@@ -413,7 +415,7 @@ export class Parser {
     const start = this.at + 1;
     this.at = lineEnd + 2;
     if (builder.isDropping || this.has(Decode.Buffers)) return this.placeString(start, lineEnd);
-    return this.place(decodeStatus(bytes, start, lineEnd, this.isAscii));
+    return builder.place(decodeStatus(bytes, start, lineEnd, this.isAscii));
   }
 
   private readError(): boolean {
@@ -426,8 +428,8 @@ export class Parser {
   /** The error whose text ends with the token at `stop`. */
   private placeError(start: number, stop: number): boolean {
     this.at = stop + 2;
-    if (this.builder.isDropping) return this.place(null);
-    return this.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
+    if (this.builder.isDropping) return this.builder.place(null);
+    return this.builder.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
   }
 
   private readScalarLine(): boolean {
@@ -437,7 +439,7 @@ export class Parser {
     const fault = scalarFault(this.bytes, start, lineEnd);
     if (fault !== null) return this.refuse(fault);
     this.at = lineEnd + 2;
-    return this.place(decodeScalar(this.bytes, start, lineEnd, this.builder.decoding));
+    return this.builder.place(decodeScalar(this.bytes, start, lineEnd, this.builder.decoding));
   }
 
   // --- common ----------------------------------------------------------------------------
@@ -445,14 +447,6 @@ export class Parser {
   /** One of the bits is set. */
   private has(bits: number): boolean {
     return (this.builder.decoding & bits) !== 0;
-  }
-
-  private place(value: Reply): boolean {
-    return this.builder.place(value) || this.refuse(this.builder.refusal);
-  }
-
-  private open(kind: FrameKind, count: number, ending: Ending): boolean {
-    return this.builder.open(kind, count, ending) || this.refuse(this.builder.refusal);
   }
 
   /** Like `readLength`, where neither null nor `?` is allowed. */
@@ -487,9 +481,16 @@ export class Parser {
       length = length * 10 + digit;
     }
     if (i === stop) return stop === this.end ? NO_LENGTH : this.refuseLength(i);
-    if (bytes[i] !== CR || i === at + 1) return this.readOddLength(i);
-    if (length > limit) return this.refuseLimit("length", length, limit);
-    return this.endLength(i, length);
+    if (bytes[i] !== CR || i === at + 1) {
+      length = this.readOddLength(i);
+      if (length === NO_LENGTH) return NO_LENGTH;
+      i += length === NULL_LENGTH ? 2 : 1;
+      if (i < this.end && bytes[i] !== CR) return this.refuseLength(i);
+    } else if (length > limit) return this.refuseLimit("length", length, limit);
+    if (i + 1 >= this.end) return NO_LENGTH;
+    if (bytes[i + 1] !== LF) return this.refuseLength(i + 1);
+    this.cursor = i + 2;
+    return length;
   }
 
   /** The position of the CR that ends the current line, or -1 if it has not arrived or the line is invalid. */
@@ -545,20 +546,10 @@ export class Parser {
   private readOddLength(place: number): number {
     const { bytes, at, end } = this;
     if (place > at + 1) return this.refuseLength(place);
-    if (bytes[place] === QUESTION) return this.endLength(place + 1, STREAMED_LENGTH);
+    if (bytes[place] === QUESTION) return STREAMED_LENGTH;
     if (bytes[place] !== MINUS) return this.refuseLength(place);
     if (place + 1 === end) return NO_LENGTH;
-    if (bytes[place + 1] !== ONE) return this.refuseLength(place);
-    return this.endLength(place + 2, NULL_LENGTH);
-  }
-
-  private endLength(place: number, length: number): number {
-    const { bytes, end } = this;
-    if (place < end && bytes[place] !== CR) return this.refuseLength(place);
-    if (place + 1 >= end) return NO_LENGTH;
-    if (bytes[place + 1] !== LF) return this.refuseLength(place + 1);
-    this.cursor = place + 2;
-    return length;
+    return bytes[place + 1] === ONE ? NULL_LENGTH : this.refuseLength(place);
   }
 
   private refuseLength(place: number): number {

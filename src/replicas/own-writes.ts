@@ -119,8 +119,7 @@ export class WriteNotes {
   private begin(command: Command, slots: readonly number[]): void {
     const { writes, queued } = this;
     // The reply may also be an error: the write may have run.
-    const onSettled = (): void => writes.settle(slots);
-    command.ensureExtra().addHook({ onFulfilled: onSettled, onFailed: onSettled });
+    command.ensureExtra().addHook({ onSettled: () => writes.settle(slots) });
     if (queued !== null) for (const slot of slots) queued.add(slot);
     writes.begin(slots);
   }

@@ -49,7 +49,7 @@ export class FailoverDetector {
   async start(isForMaster: boolean): Promise<void> {
     await Promise.allSettled(
       this.sentinels.map(({ address, client }) => {
-        client.on("error", ignore);
+        client.on("error", () => {});
         client.on("reconnecting", () => {
           if (!this.isOver) this.owner.onDetectorReconnecting();
         });
@@ -77,5 +77,3 @@ export class FailoverDetector {
     this.owner.onSwitch(sentinel);
   }
 }
-
-function ignore(): void {}

@@ -214,7 +214,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   private async ask(attempt: Attempt, sentinel: Partial<SentinelAddress>): Promise<NodeAddress | null> {
     const client = this.newClient(sentinel, null);
-    client.on("error", ignore);
+    client.on("error", () => {});
     attempt.client = client;
     try {
       const address =
@@ -231,7 +231,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     // The reply to an unknown name is null. The reply to the next question says why.
     if (reply === null) await this.learnSentinels(client);
     // A Sentinel that may not list the others has returned the address of the master.
-    else if (this.options.updateSentinels !== false) await this.learnSentinels(client).catch(ignore);
+    else if (this.options.updateSentinels !== false) await this.learnSentinels(client).catch(() => {});
     return Array.isArray(reply) ? readAddress(reply[0], reply[1]) : null;
   }
 
@@ -337,5 +337,3 @@ function isMisnamed(answers: readonly (Error | undefined)[]): boolean {
     answers.length > 0 && answers.every((error) => error !== undefined && NO_SUCH_MASTER.test(error.message))
   );
 }
-
-function ignore(): void {}

@@ -22,7 +22,7 @@ export class Deadline {
   /** Its index in the list of its tick; -1 once expired or cancelled. */
   position = 0;
   /** The timer of this limit, used instead of a tick: under a faked clock, and if timers are not shared. */
-  alone: { stop(): void } | null = null;
+  alone: Delay | null = null;
 
   constructor(
     readonly tick: number,
@@ -54,7 +54,7 @@ export class Deadlines {
 
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
-    if (!this.isShared) return this.scheduleAlone(target, (work) => this.timerOf(work, delayMs));
+    if (!this.isShared) return scheduleAlone(target, delayMs);
     // The tick after the limit: never early, and never a tick that has passed already.
     const tick = Math.floor((this.time.clockMs() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
@@ -66,8 +66,7 @@ export class Deadlines {
 
   /** Like `schedule`, for a limit that a user has set: under a faked clock it is exact by that clock. */
   scheduleForUser(target: Expiring, delayMs: number): Deadline {
-    if (!isClockFaked()) return this.schedule(target, delayMs);
-    return this.scheduleAlone(target, (work) => new Delay(work, Math.max(0, delayMs)));
+    return isClockFaked() ? scheduleAlone(target, delayMs) : this.schedule(target, delayMs);
   }
 
   cancel(deadline: Deadline): void {
@@ -88,20 +87,6 @@ export class Deadlines {
       if (list.length === 0 && list !== this.latest) this.ticks.delete(deadline.tick);
     }
     this.settle(deadline);
-  }
-
-  private scheduleAlone(target: Expiring, start: (work: () => void) => { stop(): void }): Deadline {
-    const deadline = new Deadline(NO_TICK, target);
-    deadline.alone = start(() => {
-      deadline.position = -1;
-      target.onExpired();
-    });
-    return deadline;
-  }
-
-  private timerOf(work: () => void, delayMs: number): { stop(): void } {
-    const timer = this.time.startTimer(work, Math.max(0, delayMs));
-    return { stop: () => this.time.stopTimer(timer) };
   }
 
   /** Removes empty lists, so that long limits of quickly answered calls leave no list behind. */
@@ -163,6 +148,15 @@ export class Deadlines {
       this.forgetLatest();
     }
   }
+}
+
+function scheduleAlone(target: Expiring, delayMs: number): Deadline {
+  const deadline = new Deadline(NO_TICK, target);
+  deadline.alone = new Delay(() => {
+    deadline.position = -1;
+    target.onExpired();
+  }, delayMs);
+  return deadline;
 }
 
 /** The one instance of the process. */

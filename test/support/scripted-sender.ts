@@ -34,8 +34,8 @@ export class ScriptedSender implements BatchSender {
         this.told.push(["around", size]);
         send();
       },
-      onFulfilled: (value: unknown) => void this.told.push(["fulfilled", value]),
-      onFailed: (error: Error) => void this.told.push(["failed", error.message]),
+      onSettled: (error: Error | null, value?: unknown) =>
+        void this.told.push(error === null ? ["fulfilled", value] : ["failed", error.message]),
     };
   }
 

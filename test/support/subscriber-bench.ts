@@ -56,12 +56,12 @@ export abstract class SubscriberBench<Modules extends CommandModules> {
     if (!isEntry && ending.error === null) forget();
     if (command.isSettled) return;
     command.ensureExtra().addHook({
-      onFulfilled: () => {
+      onSettled: (error) => {
+        if (error !== null) return;
         if (isEntry) for (const key of keys) this.wanted.add(key);
         // Without names it gives up what is wanted when it is issued.
         else if (names.length > 0) forget();
       },
-      onFailed: () => {},
     });
   }
 

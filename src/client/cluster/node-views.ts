@@ -29,8 +29,6 @@ const debug = debugLog("subscriber");
 /** The most commands that are searched for one of a slot. */
 const MOST_LOOKED_AT = 1000;
 
-const noop = (): void => {};
-
 export class NodeView implements NodeClient {
   readonly link: Link;
   readonly distance: Distance;
@@ -109,7 +107,7 @@ export class NodeView implements NodeClient {
     // A running handshake may have sent the opposite; one that has not begun sends the right command itself.
     const { status } = this.link;
     if (status !== "ready" && status !== "connect") return;
-    (isReadOnly ? redis.readonly() : redis.readwrite()).catch(noop);
+    (isReadOnly ? redis.readonly() : redis.readwrite()).catch(() => {});
   }
 
   /** The connection closes in any case. */
@@ -188,7 +186,7 @@ export class ViewFactory {
       himportFieldsets: options.himportFieldsets,
     });
     if (this.caching !== null) redis[PARTS].track(this.caching.track(redis[LINK]));
-    if (options.redisOptions?.lazyConnect === false) redis.connect().catch(noop);
+    if (options.redisOptions?.lazyConnect === false) redis.connect().catch(() => {});
     return new NodeView(redis);
   }
 

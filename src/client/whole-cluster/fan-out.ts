@@ -235,11 +235,9 @@ class Gathering implements Completion, SettleHook, SentCommand {
     this.note(part, { value: null, error }, LEGACY_SHAPE);
   }
 
-  onFulfilled(): void {}
-
   /** The whole was given up (timeout, signal), so its unsent parts end too. */
-  onFailed(error: Error): void {
-    if (this.left > 0) for (const part of this.parts) part.fail(error);
+  onSettled(error: Error | null): void {
+    if (error !== null && this.left > 0) for (const part of this.parts) part.fail(error);
   }
 
   private note(part: Command, answer: Answer, shape: ReplyShape): void {

@@ -24,9 +24,9 @@ describe("Holds", () => {
     first.take("a");
     second.take("a");
     expect([isHeld("a"), isHeld("b"), isHeld("b", "a")]).to.deep.equal([true, false, true]);
-    first.onFulfilled();
+    first.onSettled();
     expect(isHeld("a")).to.equal(true);
-    second.onFailed();
+    second.onSettled();
     expect(isHeld("a")).to.equal(false);
     expect(dropped).to.deep.equal(["a", "a", "a", "a"]);
   });
@@ -43,8 +43,8 @@ describe("Holds", () => {
     const [first, second] = [new Hold(holds), new Hold(holds)];
     first.take("a");
     second.take("a");
-    first.onFulfilled();
-    first.onFailed();
+    first.onSettled();
+    first.onSettled();
     first.release();
     expect(isHeld("a")).to.equal(true);
   });

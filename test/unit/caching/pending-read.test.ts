@@ -45,8 +45,8 @@ describe("PendingRead", () => {
   it("tells its listener how it has ended", () => {
     const one = read(question("get", ["a"]));
     const error = new Error("no");
-    one.onFulfilled("value");
-    one.onFailed(error);
+    one.onSettled(null, "value");
+    one.onSettled(error);
     expect(told).to.deep.equal([
       ["answered", one, "value"],
       ["failed", one, error],

@@ -111,8 +111,7 @@ describe("Command", () => {
               const mine: string[] = [];
               heard.push(mine);
               command.ensureExtra().addHook({
-                onFulfilled: (value) => void mine.push(String(value)),
-                onFailed: ({ message }) => void mine.push(message),
+                onSettled: (error, value) => mine.push(error === null ? String(value) : error.message),
               });
               break;
             }

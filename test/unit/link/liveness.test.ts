@@ -3,8 +3,6 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
-import { Command } from "../../../src/command/command";
-import { ReplyError } from "../../../src/errors";
 import { Liveness, type ProbedLink } from "../../../src/link/liveness";
 import { Verdict } from "../../../src/link/watchdog";
 import { FakeServer, NO_REPLY } from "../../support/fake-server";
@@ -141,10 +139,11 @@ describe("Liveness", () => {
     isEmpty = true;
     expect(liveness.isListening(connection.asConnection)).to.equal(false);
     isEmpty = false;
-    const ping = new Command({ name: "ping" } as never, [], false, liveness);
-    liveness.reject(ping, new Error("the connection is closed"));
+    liveness.onQuiet(connection.asConnection);
+    connection.asked.shift()?.fail(new Error("the connection is closed"));
     expect(liveness.isListening(connection.asConnection), "it was not refused").to.equal(true);
-    liveness.reject(ping, new ReplyError("NOPERM"));
+    liveness.onQuiet(connection.asConnection);
+    connection.answer("-NOPERM");
     expect(liveness.isListening(connection.asConnection)).to.equal(false);
     expect(liveness.isListening(new ProbedConnection().asConnection), "the next one").to.equal(true);
   });

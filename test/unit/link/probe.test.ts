@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { expect } from "chai";
 import type { Connection } from "../../../src/connection/connection";
-import { type ProbeTarget, probe } from "../../../src/link/probe";
+import { Probe, type ProbeTarget } from "../../../src/link/probe";
 import { Verdict } from "../../../src/link/watchdog";
 import { clockMs } from "../../../src/util/scheduling";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";
@@ -66,7 +66,7 @@ describe("probe", () => {
   afterEach(() => server.stop());
 
   const start = (target: Partial<ProbeTarget> = {}) =>
-    probe({
+    new Probe({
       options: {},
       credentials: {},
       connection: silent as unknown as Connection,

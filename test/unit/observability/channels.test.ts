@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
 import { expect } from "chai";
 import {
-  isBatchTraced,
-  isCommandTraced,
-  isConnectTraced,
+  batchChannel,
+  commandChannel,
+  connectChannel,
   traceBatch,
   traceCommand,
   traceConnect,
@@ -27,19 +27,27 @@ describe("tracing channels", () => {
 
   it("are silent while nobody listens, to each channel and event", () => {
     stop();
-    expect([isCommandTraced(), isBatchTraced(), isConnectTraced()]).to.deep.equal([false, false, false]);
+    expect([commandChannel.isHeard, batchChannel.isHeard, connectChannel.isHeard]).to.deep.equal([
+      false,
+      false,
+      false,
+    ]);
     const channel = tracingChannel("ioredis:command");
     for (const event of ["start", "end", "asyncStart", "asyncEnd", "error"] as const) {
       channel[event].subscribe(nothing);
-      expect([isCommandTraced(), isBatchTraced(), isConnectTraced()]).to.deep.equal([true, false, false]);
+      expect([commandChannel.isHeard, batchChannel.isHeard, connectChannel.isHeard]).to.deep.equal([
+        true,
+        false,
+        false,
+      ]);
       channel[event].unsubscribe(nothing);
-      expect(isCommandTraced()).to.equal(false);
+      expect(commandChannel.isHeard).to.equal(false);
     }
   });
 
   it("report success with one context object", () => {
     const trace = traceCommand("SET", ["k", Buffer.from("v")], ORIGIN).around(nothing);
-    trace.onFulfilled("OK");
+    trace.onSettled(null, "OK");
     expect(heard.map(({ event }) => event)).to.deep.equal([
       "command:start",
       "command:end",
@@ -53,7 +61,7 @@ describe("tracing channels", () => {
   it("report failure", () => {
     const error = new Error("no");
     const trace = traceBatch(3, ORIGIN).around(nothing);
-    trace.onFailed(error);
+    trace.onSettled(error);
     expect(heard.map(({ event }) => event)).to.deep.equal([
       "batch:start",
       "batch:end",
@@ -68,7 +76,7 @@ describe("tracing channels", () => {
     const trace = traceConnect(4, { serverAddress: "/run/redis.sock", serverPort: undefined }).around(
       nothing,
     );
-    trace.onFulfilled(undefined);
+    trace.onSettled(null);
     expect(trace.context).to.deep.equal({
       serverAddress: "/run/redis.sock",
       serverPort: undefined,
