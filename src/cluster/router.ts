@@ -406,12 +406,15 @@ export class ClusterRouter implements Dispatcher {
   /** A node for a command without keys, or of a slot without a known owner. Each node can serve or redirect it. */
   private anyNode(command: Command): ClusterNode | null {
     const { pool, reads } = this.deps;
+    const role = reads !== null && isReplicaRead(command) ? reads.roleFor(command) : "master";
     if (command.slot !== NO_SLOT) this.deps.refresher.request(null);
     else if (this.isSplitting) {
-      const node = this.keylessNode ?? this.nearKeys(command);
+      // Scripts are loaded on the node where they run.
+      const mayBeReplica = role !== "master" || command.spec.lowerName === "script";
+      const shared = this.keylessNode;
+      const node = shared !== null && isAllowed(shared, mayBeReplica) ? shared : this.nearKeys(mayBeReplica);
       if (node !== null) return node;
     }
-    const role = reads !== null && isReplicaRead(command) ? reads.roleFor(command) : "master";
     const node = pool.sample(role);
     if (node === null || node.isDown) return this.wait(command);
     if (this.isSplitting && command.slot === NO_SLOT) this.keylessNode = node;
@@ -427,7 +430,7 @@ export class ClusterRouter implements Dispatcher {
   /**
    * The node of the nearest command with keys in the batch; null when no command has keys, or the node is down.
    */
-  private nearKeys(command: Command): ClusterNode | null {
+  private nearKeys(mayBeReplica: boolean): ClusterNode | null {
     if (this.nearestSlot < 0) {
       const first = this.unsearched.find((one) => this.slotOf(one) >= 0);
       this.unsearched = [];
@@ -435,9 +438,8 @@ export class ClusterRouter implements Dispatcher {
       this.nearestSlot = first.slot;
     }
     const { nearestNode, nearestSlot } = this;
-    if (nearestNode?.role === "slave" && mayRunAtReplica(command)) return nearestNode;
-    const master = this.deps.slots.ownerOf(nearestSlot);
-    const node = nearestNode === null || nearestNode.role === "slave" ? master : nearestNode;
+    const isUsable = nearestNode !== null && isAllowed(nearestNode, mayBeReplica);
+    const node = isUsable ? nearestNode : this.deps.slots.ownerOf(nearestSlot);
     return node === null || node.isDown ? null : node;
   }
 
@@ -466,7 +468,6 @@ function crossSlotError(): ReplyError {
   return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }
 
-/** Scripts are loaded on the node where they run. */
-function mayRunAtReplica(command: Command): boolean {
-  return isReplicaRead(command) || command.spec.lowerName === "script";
+function isAllowed({ role }: ClusterNode, mayBeReplica: boolean): boolean {
+  return mayBeReplica || role === "master";
 }

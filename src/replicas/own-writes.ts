@@ -99,7 +99,8 @@ export class WriteNotes {
         this.begin(command, EVERY_KEY);
         break;
       case Effect.Multi:
-        this.queued = new Set();
+        // The server refuses a MULTI within another one, and the transaction continues.
+        this.queued ??= new Set();
         break;
       case Effect.Discard:
         this.queued = null;

@@ -1,7 +1,7 @@
 /**
  * One replica: its link, and whether it takes reads. It takes reads while it is connected and its last reply to ROLE says
  * that it is connected to its primary. It takes none before the first reply, after an error that shows that it cannot
- * serve, and while it owes the reply and sends nothing.
+ * serve, while it owes the reply and sends nothing, and after a pause of this process until the next reply.
  */
 
 import type { Command } from "../command/command";
@@ -18,6 +18,8 @@ const CANNOT_TELL = /^(?:NOPERM|ERR unknown command)/;
 
 /** Not asked, or answered. */
 const NOT_ASKED = 0;
+/** The time in which the primary takes over from a replica that cannot serve (docs/replicas.md). */
+const KNOWN_MS = 1000;
 
 export interface ReplicaAddress {
   readonly host: string;
@@ -83,10 +85,13 @@ export class Replica<Client extends ServerClient = ServerClient>
   /** It has left the list of replicas, or its client is closing: it takes no reads and ends when it is idle. */
   isRetired = false;
   private isSound = false;
+  /** The state of this time is known. */
+  private knownAtMs = 0;
   private askedAtMs = NOT_ASKED;
 
   get takesReads(): boolean {
-    return this.isSound && !this.isRetired && this.link.isWritable;
+    if (!this.isSound || this.isRetired || !this.link.isWritable) return false;
+    return clockMs() - this.knownAtMs < KNOWN_MS;
   }
 
   /** Takes no reads until it has answered the next check. */
@@ -102,6 +107,7 @@ export class Replica<Client extends ServerClient = ServerClient>
     if (this.askedAtMs !== NOT_ASKED) {
       // A long reply that is arriving is no silence.
       if (connection.lastArrivalMs < this.askedAtMs) this.isSound = false;
+      else this.knownAtMs = connection.lastArrivalMs;
       return;
     }
     const askedAtMs = clockMs();
@@ -110,6 +116,7 @@ export class Replica<Client extends ServerClient = ServerClient>
       // An answer to a question before the last doubt proves nothing.
       if (this.askedAtMs !== askedAtMs) return;
       this.askedAtMs = NOT_ASKED;
+      this.knownAtMs = askedAtMs;
       this.isSound = error === null ? isFollowing(value) : CANNOT_TELL.test(error.message);
     });
   }

@@ -74,6 +74,15 @@ describe("own writes", () => {
     expect(concerns(writes, "get", "a")).to.equal(false);
   });
 
+  it("in a transaction count until the reply to EXEC, also after a second MULTI", () => {
+    const writes = new OwnWrites(0);
+    noted(writes, "multi");
+    noted(writes, "set", "a", "1").fulfil("QUEUED", LEGACY_SHAPE);
+    noted(writes, "multi").fail(new Error("ERR MULTI calls can not be nested"));
+    noted(writes, "exec");
+    expect(concerns(writes, "get", "a")).to.equal(true);
+  });
+
   it("in transactions of two connections count separately", () => {
     const writes = new OwnWrites(0);
     const [one, other] = [new WriteNotes(writes), new WriteNotes(writes)];
