@@ -341,6 +341,8 @@ describe("sentinel resolution", () => {
       else await new Promise((resolve) => redis.once("sentinelError", resolve));
       expect(asked(later) - before).to.equal(updateSentinels ? 1 : 0);
       expect(asked(lost)).to.equal(0);
+      // It would ask again when the master drops the connections of the next one.
+      redis.disconnect();
     }
   });
 
