@@ -14,8 +14,8 @@ import { ConnectionPool } from "../leases/connection-pool";
 import { LeaseTimeoutError, TransactionConflictError } from "../leases/lease-errors";
 import { Quota } from "../leases/quota";
 import type { Link } from "../link/link";
-import { isTransaction } from "../pipeline/pipeline";
-import { checkSettings, type SettingChecks, wholeFrom } from "../util/check-settings";
+import { isTransactionPipeline } from "../pipeline/pipeline";
+import { checkSettings, durationOnly, type SettingChecks, wholeFrom } from "../util/check-settings";
 import { Delay, sleep } from "../util/scheduling";
 import { CHAIN, type ClientBase, LEND } from "./client-base";
 import { LeasedConnection } from "./leased-connection";
@@ -59,7 +59,7 @@ const TRANSACTION_CHECKS: SettingChecks<TransactionOptions> = { attempts: wholeF
 const LEASE_CHECKS: SettingChecks<LeaseOptions> = {
   key: () => null,
   slot: () => null,
-  waitMs: (value) => (typeof value === "number" && value >= 0 ? null : "0 or more milliseconds"),
+  waitMs: durationOnly,
 };
 /** The limit of the random pause before a transaction is repeated. */
 const LONGEST_PAUSE_MS = 64;
@@ -243,9 +243,13 @@ export async function transaction<Mode extends ReplyMappingMode, Rows extends Re
   throw new TransactionConflictError(attempts);
 }
 
-/** On another connection, or without MULTI, it would run although a watched key has changed. */
+/** Rejects results that would run although a watched key has changed: pipelines, and transactions of other connections. */
 function checkUnsent(unsent: unknown, own: Pick<ClientBase, typeof CHAIN>): void {
-  if (isTransaction(unsent) && unsent.redis instanceof LeasedConnection && unsent.redis[CHAIN] === own[CHAIN])
+  if (
+    isTransactionPipeline(unsent) &&
+    unsent.redis instanceof LeasedConnection &&
+    unsent.redis[CHAIN] === own[CHAIN]
+  )
     return;
   throw new OptionError(
     "The function of transaction() must return a transaction of the connection that it receives, such as own.multi().incr(key), without exec(). A pipeline, or a transaction of another connection, would run although a watched key has changed.",

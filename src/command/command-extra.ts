@@ -35,7 +35,7 @@ export type ReadFrom = "primary" | "replica";
 
 /** Notified when a command has settled: a deadline, a signal, a tracer. */
 export interface SettleHook {
-  /** @param error Null: it is fulfilled with the value. */
+  /** @param error Null if the command is fulfilled with the value. */
   onSettled(error: Error | null, value?: unknown): void;
 }
 

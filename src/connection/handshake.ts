@@ -78,7 +78,7 @@ export function noteUnmasked({ completion }: Command, error: Error): void {
   if (completion instanceof Request) completion.said = error.message;
 }
 
-/** A part of a handshake whose reply is ignored. */
+/** Whether the command belongs to a handshake that ignores its reply. */
 export function isFormality({ completion }: Command): boolean {
   return completion instanceof Request && completion.isFormality;
 }

@@ -18,7 +18,7 @@ export class RoundTrips {
   meanMs: number | null = null;
   count = 0;
   private leastMs = Number.POSITIVE_INFINITY;
-  /** The number of round trips by period and step, as far as there are any: an idle connection needs no table. */
+  /** The number of round trips by period and step. Steps without round trips have no entry, so idle connections use no memory. */
   private readonly counts = new Map<number, number>();
   private period = 0;
 
@@ -57,7 +57,7 @@ export class RoundTrips {
     return upperEndMs(step);
   }
 
-  /** Removes the periods that are over. */
+  /** Removes the periods that are older than the last minute. */
   private turnTo(nowMs: number): void {
     const period = Math.floor(nowMs / PERIOD_MS);
     if (period === this.period) return;

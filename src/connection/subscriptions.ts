@@ -8,20 +8,20 @@ import { clockMs } from "../util/scheduling";
 export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
 export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
 
-/** The commands of each kind. */
+/** The commands that subscribe and unsubscribe, by kind. */
 export const SUBSCRIBING = {
   [SubscriptionKind.Channel]: { enter: "subscribe", leave: "unsubscribe" },
   [SubscriptionKind.Pattern]: { enter: "psubscribe", leave: "punsubscribe" },
   [SubscriptionKind.Shard]: { enter: "ssubscribe", leave: "sunsubscribe" },
 } as const;
 
-/** What a command, or its confirmation, changes. */
+/** The change to the subscriptions by one command, or by the confirmation of the server. */
 export interface SubscriptionChange {
   readonly kind: SubscriptionKind;
   readonly isEntry: boolean;
 }
 
-/** By the name of the command in lower case. */
+/** The changes by command name, in lower case. */
 export const SUBSCRIPTION_CHANGES: ReadonlyMap<string, SubscriptionChange> = new Map(
   Object.values(SubscriptionKind).flatMap((kind): [string, SubscriptionChange][] => [
     [SUBSCRIBING[kind].enter, { kind, isEntry: true }],

@@ -43,7 +43,7 @@ const RUN: unique symbol = Symbol("run");
 const CARRIER: unique symbol = Symbol("carrier");
 
 /** Whether the value was created by `multi()`, and not by `pipeline()`. */
-export function isTransaction(value: unknown): value is Pipeline {
+export function isTransactionPipeline(value: unknown): value is Pipeline {
   return value instanceof Pipeline && value[RUN].isTransaction;
 }
 

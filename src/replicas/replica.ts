@@ -18,8 +18,9 @@ const CANNOT_TELL = /^(?:NOPERM|ERR unknown command)/;
 
 /** Not asked, or answered. */
 const NOT_ASKED = 0;
-/** The time in which the primary takes over from a replica that cannot serve (docs/replicas.md). */
-const KNOWN_MS = 1000;
+const NEVER = Number.NEGATIVE_INFINITY;
+/** The primary takes over from a replica that cannot serve within this time (docs/replicas.md). */
+const SOUND_MS = 1000;
 
 export interface ReplicaAddress {
   readonly host: string;
@@ -84,19 +85,17 @@ export class Replica<Client extends ServerClient = ServerClient>
 {
   /** It has left the list of replicas, or its client is closing: it takes no reads and ends when it is idle. */
   isRetired = false;
-  private isSound = false;
-  /** The state of this time is known. */
-  private knownAtMs = 0;
+  /** The time of the latest sign that it is connected to its primary. */
+  private soundAtMs = NEVER;
   private askedAtMs = NOT_ASKED;
 
   get takesReads(): boolean {
-    if (!this.isSound || this.isRetired || !this.link.isWritable) return false;
-    return clockMs() - this.knownAtMs < KNOWN_MS;
+    return !this.isRetired && this.link.isWritable && clockMs() - this.soundAtMs < SOUND_MS;
   }
 
   /** Takes no reads until it has answered the next check. */
   doubt(): void {
-    this.isSound = false;
+    this.soundAtMs = NEVER;
     this.askedAtMs = NOT_ASKED;
   }
 
@@ -106,8 +105,8 @@ export class Replica<Client extends ServerClient = ServerClient>
     if (connection === null || !isWritable) return;
     if (this.askedAtMs !== NOT_ASKED) {
       // A long reply that is arriving is no silence.
-      if (connection.lastArrivalMs < this.askedAtMs) this.isSound = false;
-      else this.knownAtMs = connection.lastArrivalMs;
+      if (connection.lastArrivalMs < this.askedAtMs) this.soundAtMs = NEVER;
+      else if (this.soundAtMs !== NEVER) this.soundAtMs = connection.lastArrivalMs;
       return;
     }
     const askedAtMs = clockMs();
@@ -116,8 +115,8 @@ export class Replica<Client extends ServerClient = ServerClient>
       // An answer to a question before the last doubt proves nothing.
       if (this.askedAtMs !== askedAtMs) return;
       this.askedAtMs = NOT_ASKED;
-      this.knownAtMs = askedAtMs;
-      this.isSound = error === null ? isFollowing(value) : CANNOT_TELL.test(error.message);
+      const isSound = error === null ? isFollowing(value) : CANNOT_TELL.test(error.message);
+      this.soundAtMs = isSound ? askedAtMs : NEVER;
     });
   }
 }

@@ -35,6 +35,11 @@ export function signalOnly(value: unknown): string | null {
   return typeof (value as AbortSignal | null)?.addEventListener === "function" ? null : "an AbortSignal";
 }
 
+/** In milliseconds. */
+export function durationOnly(value: unknown): string | null {
+  return typeof value === "number" && value >= 0 ? null : "0 or more milliseconds";
+}
+
 export function wholeFrom(least: number): (value: unknown) => string | null {
   return (value) =>
     Number.isSafeInteger(value) && (value as number) >= least ? null : `an integer of at least ${least}`;

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { OptionError, ReplyError } from "../../errors";
 import { LockAbortedError, LockLostError, LockTimeoutError } from "../../leases/lease-errors";
 import { listenToAbort, stopListening } from "../../util/abort-listeners";
-import { checkSettings, type SettingChecks, signalOnly } from "../../util/check-settings";
+import { checkSettings, durationOnly, type SettingChecks, signalOnly } from "../../util/check-settings";
 import { clockMs, LONGEST_TIMER_MS, startTimer, stopTimer } from "../../util/scheduling";
 import { ACQUIRE, EXTEND, LEAVE, LockKeys, RELEASE, run } from "./lock-scripts";
 import type { LockingClient } from "./locking-client";
@@ -44,7 +44,7 @@ const TRANSIENT = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONL
 
 const CHECKS: SettingChecks<LockOptions> = {
   ttl: ttlOnly,
-  wait: (value) => (typeof value === "number" && value >= 0 ? null : "0 or more milliseconds"),
+  wait: durationOnly,
   signal: signalOnly,
 };
 
@@ -294,7 +294,7 @@ class Waiter implements Holder {
   }
 }
 
-/** The option `stringNumbers` makes it a string. */
+/** With the option `stringNumbers`, the reply is a string. */
 function isOne(reply: unknown): boolean {
   return Number(reply) === 1;
 }

@@ -1,6 +1,7 @@
 /**
- * Kinds of options: which values they accept, and how their text in a URL is read. Values are rejected that would
- * hang the client, exhaust its memory, or have no effect. Options of ioredis accept the values that ioredis accepts.
+ * Kinds of options: which values they accept, and how their text in a URL is read. The kinds reject
+ * values that would hang the client, exhaust its memory, or have no effect. Options of ioredis accept the values
+ * that ioredis accepts.
  */
 
 import { OptionError } from "../../errors";
@@ -9,9 +10,9 @@ import { MASK } from "../../util/credentials";
 type Check = (name: string, value: unknown) => void;
 
 export interface Kind {
-  /** Throws an `OptionError` for an invalid value. It gets neither null nor undefined. */
+  /** Throws an `OptionError` for an invalid value. Never called with null or undefined. */
   readonly check: Check | null;
-  /** The value that a text in the query of a URL means. Throws an `OptionError` if it means none. */
+  /** Converts the text of an item in the query of a URL. Throws an `OptionError` for invalid text. */
   readonly parse: (name: string, text: string) => unknown;
 }
 
@@ -39,16 +40,16 @@ function parseSwitch(name: string, text: string): unknown {
 
 export const ANY: Kind = { check: null, parse: asText };
 export const SWITCH: Kind = { check: null, parse: parseSwitch };
-/** A number. Other values have a meaning in ioredis. */
+/** A number. Other types are accepted, as in ioredis. */
 export const NUMERIC: Kind = { check: null, parse: parseNumber };
-/** A number that would have no effect as text. */
+/** A number. Text is rejected, because it would have no effect. */
 export const NUMBER: Kind = {
   check(name, value) {
     if (typeof value !== "number") reject(name, value, "expected a number");
   },
   parse: parseNumber,
 };
-/** A function. `false` disables some of them. The text in the place of one may be a password. */
+/** A function. `false` disables some of them. The error masks text, which may be a password. */
 export const FUNCTION: Kind = {
   check(name, value) {
     if (typeof value === "function" || value === false) return;
