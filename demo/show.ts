@@ -2,12 +2,11 @@
 
 import { Redis } from "sluice";
 import { clear, fill } from "./dataset";
-import { bold, count, dim, say, sayCurve, sayHead, sayRow, withBar } from "./screen";
+import { bold, count, say, sayCurve, sayHead, sayRow, withBar } from "./screen";
 import {
   behindWebService,
   CONNECTIONS,
   explicitPipelines,
-  httpAlone,
   type Outcome,
   oneByOne,
   oneByOneBehindHttp,
@@ -50,9 +49,6 @@ async function showWays(url: string, commands: number): Promise<void> {
   const plain = await measure("web service, one by one", oneByOneBehindHttp);
   const shared = await measure("web service, default options", behindWebService(false), plain);
   const automatic = await measure("web service, auto-pipelining", behindWebService(true), plain);
-  const ceiling = await withBar("web service without a database", commands, (onProgress) =>
-    httpAlone({ url, commands, onProgress }),
-  );
   const factor = (shared.perSecond / plain.perSecond).toFixed(1);
   const perWrite = ({ writes }: Outcome): string => bold((commands / writes).toFixed(0));
   say();
@@ -65,7 +61,6 @@ async function showWays(url: string, commands: number): Promise<void> {
     `  options, and ${perWrite(automatic)} with enableAutoPipelining. With default options, the service is`,
   );
   say(`  ${bold(`${factor} times`)} as fast as one command at a time.`);
-  say(dim(`  Without a database, the same service answers ${count(ceiling.perSecond)} requests a second.`));
 }
 
 function medianOf(figures: readonly number[]): number {

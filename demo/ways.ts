@@ -99,15 +99,6 @@ export function oneByOneBehindHttp(task: Task): Promise<Outcome> {
   });
 }
 
-/** The same web service without a database: the limit that HTTP sets. */
-export async function httpAlone(task: Task): Promise<Outcome> {
-  const values = new Map<string, string>();
-  for (let index = 0; index < task.commands; index++) values.set(keyOf(index), expectedValueOf(index));
-  const startedAt = performance.now();
-  await behindHttp(task, (key, callback) => callback(null, values.get(key) ?? null));
-  return { perSecond: (task.commands * 1_000) / (performance.now() - startedAt), writes: 0 };
-}
-
 /** Commands per second when pipelines of one length follow one another. */
 export async function throughputAtDepth(db: Redis, depth: number, durationMs: number): Promise<number> {
   let commands = 0;
