@@ -103,3 +103,56 @@ describe("NodePool, when another master is looked for", () => {
     expect(found().size).to.be.greaterThan(0);
   });
 });
+
+describe("NodePool, when any node will do", () => {
+  let pool: NodePool;
+  let nodes: [ClusterNode, ClusterNode, ClusterNode];
+
+  beforeEach(() => {
+    pool = new NodePool(
+      {
+        makeClient: () => ({ link: { isLeaving: false }, setReadOnly() {} }) as unknown as NodeClient,
+        onClientOpened() {},
+        onClientClosed() {},
+        onEmpty() {},
+      },
+      true,
+    );
+    pool.isSealed = false;
+    nodes = [1, 2, 3].map((port) => new ClusterNode({ host: "h", port })) as typeof nodes;
+    pool.setMembers(new Map(nodes.map((node, index) => [node, index === 2 ? "slave" : "master"])));
+  });
+
+  /** The nodes that are drawn; 200 draws miss one of three once in 10^34 runs. */
+  function chosen(role: "master" | "slave"): Set<ClusterNode | null> {
+    return new Set(Array.from({ length: 200 }, () => pool.sample(role)));
+  }
+
+  it("draws from the nodes of the role", () => {
+    const [one, other, replica] = nodes;
+    expect([...chosen("master")]).to.have.members([one, other]);
+    expect([...chosen("slave")]).to.deep.equal([replica]);
+  });
+
+  it("prefers nodes that are neither lost nor in doubt about the slots", () => {
+    const [one, other] = nodes;
+    one.doubt();
+    expect([...chosen("master")]).to.deep.equal([other]);
+    pool.lose(other);
+    expect([...chosen("master")], "neither is sound").to.have.members([one, other]);
+  });
+
+  it("never takes one that could not be reached while another of the role is up", () => {
+    const [one, other] = nodes;
+    one.isDown = true;
+    other.doubt();
+    expect([...chosen("master")]).to.deep.equal([other]);
+  });
+
+  it("takes any node if the role has none that is up", () => {
+    const [one, other, replica] = nodes;
+    one.isDown = true;
+    other.isDown = true;
+    expect([...chosen("master")]).to.have.members([one, other, replica]);
+  });
+});

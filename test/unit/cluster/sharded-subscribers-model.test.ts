@@ -247,6 +247,23 @@ describe("the connections for shard channels, on random programs", () => {
     );
   });
 
+  it("unsubscribes at a node that the table names no longer: as a replica it would go on delivering", async () => {
+    const name = "{c}1";
+    const subscribed: Step[] = [
+      { do: "ssubscribe", names: [name] },
+      { do: "open", at: 0 },
+      { do: "answer", at: 0 },
+    ];
+    const moved: Step[] = [{ do: "move", channel: name, to: 1, isTold: false }, { do: "table" }];
+    await home.liveAlone(async () => {
+      const bench = new Bench();
+      await bench.run([...subscribed, ...moved], () => {
+        const requests = [0, 1].map((at) => bench.requestsAt(at));
+        expect(requests).to.deep.equal([[`sunsubscribe ${name}`], [`ssubscribe ${name}`]]);
+      });
+    });
+  });
+
   it("does not subscribe at a former master that is dialled again: it may be a replica, and messages come twice", async () => {
     const name = "{c}1";
     const subscribed: Step[] = [
