@@ -4,19 +4,24 @@
  *
  *   npm run mutants -- src/link src/cluster --count=30 --seed=1 --tests=link,cluster,connection,command
  *
+ * A first run of each test file records the code that it executes. Each mutant then runs only the test files that
+ * execute its place, the fastest ones first.
+ *
  * Only build/ is changed, and each file is restored after its mutant.
  */
 
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { parseSync } from "oxc-parser";
 import { compile, compiledPath } from "./compile.mjs";
 import { checkout, toolPath } from "./run-command.mjs";
 
 /** A mutant that hangs is noticed as well: it may take this many times as long as the code without a change. */
-const LONGEST = 4;
+const LONGEST = 3;
 
 const SWAPPED = new Map([
   ["===", "!=="],
@@ -127,18 +132,58 @@ function describe({ path, code, from, to, text }) {
   return `${relative(checkout, path)}:${line}\n    ${code.slice(start, stop).trim()}\n    ${mutated.trim()}`;
 }
 
-/** True when all tests pass within the time. */
-function passes(tests, timeout) {
+/** Returns true if all tests pass within the time. */
+function passes(tests, timeout, env) {
   const mocha = [toolPath("mocha", "mocha"), "--bail", "--reporter=dot", ...tests];
-  return spawnSync(process.execPath, mocha, { cwd: checkout, timeout }).status === 0;
+  return spawnSync(process.execPath, mocha, { cwd: checkout, timeout, env }).status === 0;
 }
 
-/** True when a test fails, or does not end. */
-function isKilled(mutant, tests, limitMs) {
+/** The coverage of the processes that have written their reports into a directory: scripts with their functions. */
+function scriptsIn(directory) {
+  const reports = readdirSync(directory).map((name) => readFileSync(join(directory, name), "utf8"));
+  return reports
+    .flatMap((report) => JSON.parse(report).result)
+    .filter(({ url }) => url.includes("/build/src/"));
+}
+
+/** Runs a test file alone: what it executes, and how long it takes. */
+function observe(test) {
+  const directory = mkdtempSync(join(tmpdir(), "mutants-"));
+  const startedAt = performance.now();
+  try {
+    const env = { ...process.env, NODE_V8_COVERAGE: directory };
+    if (!passes([test], undefined, env)) throw new Error(`${test} fails without a mutant: mend it first`);
+    return { test, durationMs: performance.now() - startedAt, scripts: scriptsIn(directory) };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** Returns true if a test file executes the place of a mutant: the count of the innermost range decides. */
+function executes({ scripts }, { path, from, to }) {
+  const { href } = pathToFileURL(path);
+  return scripts.some(({ url, functions }) => {
+    if (url !== href) return false;
+    const ranges = functions.flatMap((one) => one.ranges);
+    const around = ranges.filter(({ startOffset, endOffset }) => startOffset <= from && endOffset >= to);
+    const length = ({ startOffset, endOffset }) => endOffset - startOffset;
+    around.sort((one, other) => length(one) - length(other));
+    return around.length > 0 && around[0].count > 0;
+  });
+}
+
+/** Returns true if a test fails, or does not end. */
+function isKilled(mutant, observed) {
+  const reached = observed.filter((one) => executes(one, mutant));
+  if (reached.length === 0) return false;
+  const limitMs = Math.ceil(reached.reduce((sum, { durationMs }) => sum + durationMs * LONGEST, 0));
   const { path, code, from, to, text } = mutant;
   writeFileSync(path, code.slice(0, from) + text + code.slice(to));
   try {
-    return !passes(tests, limitMs);
+    return !passes(
+      reached.map(({ test }) => test),
+      limitMs,
+    );
   } finally {
     writeFileSync(path, code);
   }
@@ -162,21 +207,11 @@ while (sample.length < Math.min(Number(values.count), all.length)) {
   const index = Math.floor(random() * all.length);
   sample.push(...all.splice(index, 1));
 }
-const folders = values.tests.split(",");
-
-/** The tests of its own folder first. */
-function testsFor(path) {
-  const own = folders.filter((folder) => path.includes(`/src/${folder}/`));
-  const ordered = [...own, ...folders.filter((folder) => !own.includes(folder))];
-  return ordered.flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
-}
-
-const startedAt = performance.now();
-if (!passes(testsFor(""))) throw new Error("The tests fail without a mutant: mend them first");
-const limitMs = Math.ceil((performance.now() - startedAt) * LONGEST);
+const tests = values.tests.split(",").flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
+const observed = tests.map(observe).sort((one, other) => one.durationMs - other.durationMs);
 let killed = 0;
 for (const mutant of sample) {
-  if (isKilled(mutant, testsFor(mutant.path), limitMs)) killed++;
+  if (isKilled(mutant, observed)) killed++;
   else console.log(`survived: ${describe(mutant)}`);
 }
 console.log(`${killed} of ${sample.length} mutants killed, ${sample.length + all.length} places`);
