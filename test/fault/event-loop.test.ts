@@ -1,7 +1,8 @@
 /**
  * Guarantee 12: very many commands at once do not hold the event loop for more than 50 ms at a
- * stretch. The loop in which the caller issues them is the caller's own and printed apart. The
- * shortest of up to five tries counts: the collector may fall into any of them.
+ * stretch on a machine of usual speed, and not longer in proportion on a slower one. The loop in which the
+ * caller issues them is the caller's own and printed apart. The shortest of up to five tries counts: the
+ * collector may fall into any of them.
  */
 
 import { execFile } from "node:child_process";
@@ -16,6 +17,8 @@ const run = promisify(execFile);
 const LONG = process.env.SLUICE_LONG === "1";
 const PROGRAM = join(__dirname, "stretch-program.js");
 const LIMIT_MS = 50;
+/** The program's yardstick on a machine of usual speed. */
+const USUAL_YARDSTICK_MS = 10;
 const TRIES = 5;
 const MILLION = 1_000_000;
 
@@ -43,12 +46,14 @@ describe("the event loop under very many commands", function () {
       const { host, port } = await sharedServer(ServerKind.Redis);
       let best = Number.POSITIVE_INFINITY;
       for (let i = 0; i < TRIES && best >= LIMIT_MS; i++) {
-        const { issuingMs, longestMs, answered } = await stretchesOf({ host, port, way, commands });
+        const report = await stretchesOf({ host, port, way, commands });
+        const slowness = Math.max(1, report.yardstickMs / USUAL_YARDSTICK_MS);
         console.log(
-          `      issued in ${Math.round(issuingMs)} ms, then at most ${longestMs.toFixed(1)} ms at a stretch`,
+          `      issued in ${Math.round(report.issuingMs)} ms, then at most ${report.longestMs.toFixed(1)} ms at a stretch` +
+            (slowness > 1 ? `; the machine takes ${slowness.toFixed(1)} times as long as usual` : ""),
         );
-        expect(answered).to.equal(commands);
-        best = Math.min(best, longestMs);
+        expect(report.answered).to.equal(commands);
+        best = Math.min(best, report.longestMs / slowness);
       }
       expect(best, "milliseconds at a stretch").to.be.below(LIMIT_MS);
     });

@@ -101,9 +101,12 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
         return ids.length > 0 && ids.every((id) => processed.has(id));
       };
       await waitUntil(isDone, { timeoutMs: 30_000, what: "all messages to be processed" });
+      // Acknowledgements that the new master never got are pending there, so these messages are processed again.
+      const isAcknowledged = async (): Promise<boolean> =>
+        (await producer.xpending("jobs", "workers", "-", "+", 1)).length === 0;
+      await waitUntil(isAcknowledged, { timeoutMs: 30_000, what: "all messages to be acknowledged" });
       stop.abort();
       await consuming;
-      expect(await producer.xpending("jobs", "workers", "-", "+", 1)).to.deep.equal([]);
     });
 
     it("a lock that a failover loses goes to another client, with a larger number", async () => {
