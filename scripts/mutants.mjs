@@ -2,7 +2,8 @@
  * Changes the compiled code at sampled places, one at a time, and runs the unit tests on each mutant. A mutant that no
  * test notices survives and is printed: a rule without a test, or code without an effect.
  *
- *   npm run mutants -- src/link src/cluster --count=30 --seed=1 --tests=link,cluster,connection,command
+ *   npm run mutants -- src/link src/cluster --count=30 --seed=1
+ *   npm run mutants -- src/link/watchdog.ts --tests=link
  *
  * A first run of each test file records the code that it executes. Each mutant then runs only the test files that
  * execute its place, the fastest ones first.
@@ -11,7 +12,7 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -79,11 +80,22 @@ function* changesOf(node, code) {
   }
 }
 
-/** `(0, imported.name)(...)` and `void 0` come from the compiler; their number has no effect. */
-function isMeaningless({ type, operator, expressions }) {
+/**
+ * The parts of a node that may change the behavior. `(0, imported.name)(...)` and `void 0` come from the compiler, and
+ * a line of the debug log has no effect.
+ */
+function partsOf(node) {
+  const { type, operator, expressions, expression } = node;
+  if (type === "UnaryExpression" && operator === "void") return [];
+  if (type === "SequenceExpression" && expressions[0].value === 0) return expressions.slice(1);
+  if (type === "ExpressionStatement" && expression.callee?.name === "debug") return [];
+  return null;
+}
+
+/** Constants of a module are tuned times and sizes, or stand for names: tests hold no exact number. */
+function isConstant({ type, declarations }) {
   return (
-    (type === "UnaryExpression" && operator === "void") ||
-    (type === "SequenceExpression" && expressions[0].value === 0)
+    type === "VariableDeclaration" && declarations.every(({ init }) => !/Function|Class/.test(init?.type))
   );
 }
 
@@ -93,8 +105,9 @@ function walk(node, visit) {
     for (const one of node) walk(one, visit);
     return;
   }
-  if (isMeaningless(node)) {
-    walk(node.expressions?.slice(1) ?? null, visit);
+  const parts = partsOf(node);
+  if (parts !== null) {
+    walk(parts, visit);
     return;
   }
   if (typeof node.type === "string") visit(node);
@@ -107,10 +120,13 @@ function mutantsOf(path) {
   const begin = code.lastIndexOf("module.exports = __toCommonJS");
   const end = code.lastIndexOf("// Annotate the CommonJS export names");
   const mutants = [];
-  walk(parseSync(path, code).program, (node) => {
-    if (node.start < begin || node.end > (end < 0 ? code.length : end)) return;
-    for (const [from, to, text] of changesOf(node, code)) mutants.push({ path, code, from, to, text });
-  });
+  walk(
+    parseSync(path, code).program.body.filter((one) => !isConstant(one)),
+    (node) => {
+      if (node.start < begin || node.end > (end < 0 ? code.length : end)) return;
+      for (const [from, to, text] of changesOf(node, code)) mutants.push({ path, code, from, to, text });
+    },
+  );
   return mutants;
 }
 
@@ -189,12 +205,19 @@ function isKilled(mutant, observed) {
   }
 }
 
+/** The folders of unit tests that are about code of the client. */
+function testFolders() {
+  return readdirSync(join(checkout, "src"), { withFileTypes: true })
+    .filter((one) => one.isDirectory() && existsSync(join(checkout, "test/unit", one.name)))
+    .map(({ name }) => name);
+}
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     count: { type: "string", default: "30" },
     seed: { type: "string", default: "1" },
-    tests: { type: "string", default: "link,connection,cluster,command" },
+    tests: { type: "string", default: "" },
   },
 });
 await compile();
@@ -207,7 +230,8 @@ while (sample.length < Math.min(Number(values.count), all.length)) {
   const index = Math.floor(random() * all.length);
   sample.push(...all.splice(index, 1));
 }
-const tests = values.tests.split(",").flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
+const folders = values.tests === "" ? testFolders() : values.tests.split(",");
+const tests = folders.flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
 const observed = tests.map(observe).sort((one, other) => one.durationMs - other.durationMs);
 let killed = 0;
 for (const mutant of sample) {

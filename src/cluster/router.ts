@@ -208,7 +208,7 @@ export class ClusterRouter implements Dispatcher {
       this.deps.subscriptions.dispatch(command);
       return;
     }
-    if ((special & CommandFlag.OneSlot) !== 0 && spansSlots(command)) {
+    if (spansSlots(command)) {
       this.refuse(command, crossSlotError());
       return;
     }

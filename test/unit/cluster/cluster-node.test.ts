@@ -66,6 +66,26 @@ describe("ClusterNode", () => {
       expect(node.isSuspect).to.equal(false);
     }));
 
+  it("is unheard when it has owed replies for a second, and not while it owes none or is not connected", () =>
+    home.liveAlone(async () => {
+      await home.pass(10);
+      const connection = { lastActivityMs: home.time.nowMs, queue: { inFlight: 1 } };
+      const { node, link, client } = make(1, connection);
+      expect(node.isUnheard, "no client").to.equal(false);
+      node.client = client;
+      await home.pass(1000);
+      expect(node.isUnheard, "a second").to.equal(false);
+      await home.pass(1);
+      expect(node.isUnheard).to.equal(true);
+      connection.queue.inFlight = 0;
+      expect(node.isUnheard, "nothing is due").to.equal(false);
+      connection.queue.inFlight = 1;
+      connection.lastActivityMs = home.time.nowMs;
+      expect(node.isUnheard, "a byte has come").to.equal(false);
+      link.connection = null;
+      expect(node.isUnheard, "no connection").to.equal(false);
+    }));
+
   it("is doubted for five seconds", () =>
     home.liveAlone(async () => {
       await home.pass(10);

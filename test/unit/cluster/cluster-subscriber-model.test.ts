@@ -89,12 +89,20 @@ describe("the connection for channels, on random programs", () => {
       });
     }
 
-    async run(program: readonly Step[]): Promise<void> {
+    /** The requests of the current connection that it has not answered. */
+    get requests(): string[] {
+      const open = this.current()?.given.filter((one) => !one.isSettled) ?? [];
+      return open.map(({ spec, args }) => `${spec.lowerName} ${args.join(" ")}`);
+    }
+
+    /** @param check Called after the program, before everything is answered. */
+    async run(program: readonly Step[], check?: () => void): Promise<void> {
       this.subscriber.start();
       for (const step of program) {
         await this.step(step);
         this.check();
       }
+      check?.();
       this.subscriber.start();
       for (let i = 0; i < 8; i++) {
         await home.pass(LONG_MS);
@@ -167,5 +175,15 @@ describe("the connection for channels, on random programs", () => {
       fc.asyncProperty(steps, (program) => home.liveAlone(() => new Bench().run(program))),
       fixedRuns(400),
     );
+  });
+
+  it("sends a call at once that an abandoned connection hands back", async () => {
+    await home.liveAlone(async () => {
+      const bench = new Bench();
+      const abandoned: Step[] = [{ do: "subscribe", names: ["a"] }, { do: "close" }, { do: "start" }];
+      await bench.run([...abandoned, { do: "end" }, { do: "wait", ms: 1 }], () =>
+        expect(bench.requests).to.deep.equal(["subscribe a"]),
+      );
+    });
   });
 });

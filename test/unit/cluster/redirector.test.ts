@@ -17,6 +17,8 @@ describe("Redirector", () => {
   const made = new CommandsOfTest();
   const command = made.make.bind(made);
   let returned: Command[];
+  let delaysMs: number[];
+  let moved: string[];
   let node: ClusterNode;
   let waiting: OfflineQueue;
   let other: ClusterNode;
@@ -25,6 +27,8 @@ describe("Redirector", () => {
 
   beforeEach(() => {
     returned = [];
+    delaysMs = [];
+    moved = [];
     isDenied = false;
     waiting = new OfflineQueue();
     node = new ClusterNode({ host: "h", port: 1 });
@@ -44,11 +48,14 @@ describe("Redirector", () => {
         slots: { ownerOf: () => other },
         owners: {
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
-          move() {},
+          move: (slot: number, { key }: ClusterNode) => void moved.push(`${slot} ${key}`),
         },
         pool: { isSealed: false, list: () => [node], otherMaster: () => other, promote() {} },
         retries: {
-          giveBack: (back: readonly Returned[]) => void returned.push(...back.map((one) => one.command)),
+          giveBack: (back: readonly Returned[]) => {
+            returned.push(...back.map((one) => one.command));
+            delaysMs.push(...back.map((one) => one.delayMs));
+          },
           onNewOwners: () => {},
         },
         refresher: {
@@ -120,6 +127,38 @@ describe("Redirector", () => {
     copy.fail(error);
   });
 
+  it("sends a transaction again once EXEC has told that a redirected member ended it", () => {
+    const commands = [command("multi"), command("set", "a", "1"), command("exec")];
+    const [multi, set, exec] = commands as [Command, Command, Command];
+    makeTransaction(commands);
+    multi.fulfil("OK", TEXT);
+    expect(redirector.onReplyError(node, set, new ReplyError(`MOVED ${set.slot} h:2`))).to.equal(true);
+    expect([set.isSettled, returned]).to.deep.equal([false, []]);
+    const aborted = new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+    expect(redirector.onReplyError(node, exec, aborted)).to.equal(true);
+    expect([set.isSettled, exec.isSettled, returned]).to.deep.equal([false, false, [exec]]);
+  });
+
+  it("leaves an EXEC with its error if no member was redirected", () => {
+    const commands = [command("multi"), command("set", "a", "1"), command("exec")];
+    const [, , exec] = commands as [Command, Command, Command];
+    makeTransaction(commands);
+    const aborted = new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+    expect(redirector.onReplyError(node, exec, aborted)).to.equal(false);
+    expect(returned).to.deep.equal([]);
+  });
+
+  it("learns the owner of a slot from MOVED if the table names another one", () => {
+    const one = command("get", "a");
+    one.slot = 7;
+    redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"));
+    expect(moved, "as the table says").to.deep.equal([]);
+    redirector.onReplyError(other, one, new ReplyError("MOVED 7 h:1"));
+    expect(moved).to.deep.equal([`7 ${node.key}`]);
+    redirector.onReplyError(node, one, new ReplyError("ASK 7 h:2"));
+    expect(moved, "ASK is about one command").to.have.length(1);
+  });
+
   it("counts the detour around a node that said CLUSTERDOWN, and the way back to it, as one try", () => {
     const one = command("get", "a");
     one.slot = 7;
@@ -145,7 +184,10 @@ describe("Redirector", () => {
     };
     other.isDown = true;
     expect(avoidedAfterLosses(), "with a table").to.equal(null);
+    expect(delaysMs).to.deep.equal([100, 100, 100]);
     isDenied = true;
+    delaysMs = [];
     expect(avoidedAfterLosses(), "without a table").to.equal(node.key);
+    expect(delaysMs, "after the second loss another node is asked at once").to.deep.equal([100, 0, 0]);
   });
 });

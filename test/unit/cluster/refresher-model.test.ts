@@ -253,6 +253,75 @@ describe("the refresher, on random programs", () => {
     );
   });
 
+  describe("with one node that answers", () => {
+    let asked: number;
+    let node: ClusterNode;
+    const waiting = { hasDelayed: false };
+    let pool: { lost: ClusterNode[]; hasSuspect: boolean };
+
+    function make(slotsRefreshInterval?: number): Refresher {
+      asked = 0;
+      waiting.hasDelayed = false;
+      pool = { lost: [], hasSuspect: false };
+      node = new home.modules.ClusterNode({ host: "h", port: 7000 });
+      const dispatch = (command: Command): void => {
+        asked++;
+        command.fulfil([[0, 100, ["h", 7000, "id"]]], TEXT);
+      };
+      node.client = { link: { dispatch, isWritable: true, connection: null } } as unknown as NodeClient;
+      return new home.modules.Refresher(
+        { ...OPTIONS, slotsRefreshInterval },
+        {
+          ...CALM,
+          retries: waiting,
+          pool: {
+            list: () => [node],
+            clientOf: () => node.client,
+            lost: () => pool.lost,
+            get hasSuspect() {
+              return pool.hasSuspect;
+            },
+          } as unknown as NodePool,
+          adopt: () => false,
+          openSeeds: () => Promise.reject(new Error("no start node")),
+        },
+      );
+    }
+
+    it("asks at the interval of the option until it is stopped", () =>
+      home.liveAlone(async () => {
+        const refresher = make(1000);
+        refresher.start();
+        await home.pass(3500);
+        expect(asked).to.equal(3);
+        refresher.stop();
+        await home.pass(3500);
+        expect([asked, home.time.pending]).to.deep.equal([3, 0]);
+      }));
+
+    it("asks again within a third of a second while commands wait for an owner, or a node is silent", () =>
+      home.liveAlone(async () => {
+        const refresher = make();
+        refresher.start();
+        const askedAfterRefresh = async (): Promise<number> => {
+          asked = 0;
+          await refresher.refresh();
+          await home.pass(320);
+          return asked;
+        };
+        expect(await askedAfterRefresh(), "nothing waits").to.equal(1);
+        waiting.hasDelayed = true;
+        expect(await askedAfterRefresh()).to.be.above(1);
+        waiting.hasDelayed = false;
+        pool.hasSuspect = true;
+        expect(await askedAfterRefresh()).to.be.above(1);
+        pool.hasSuspect = false;
+        await home.pass(320);
+        expect(await askedAfterRefresh(), "nothing waits any more").to.equal(1);
+        refresher.stop();
+      }));
+  });
+
   it("asks no start node when it was stopped while their names were looked up, and lets go of them", async () => {
     await home.liveAlone(async () => {
       let found: (seeds: Informant[]) => void = () => {};

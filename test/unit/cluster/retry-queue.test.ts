@@ -75,6 +75,31 @@ describe("retry queue", () => {
     expect(retries.size).to.equal(0);
   });
 
+  it("holds every slot while its node has a command of it in flight, the first slot too", () => {
+    const last = give("a", 0);
+    retries.hold(0, node);
+    retries.hold(1, node);
+    expect([0, 1].map((slot) => retries.isHeld(slot))).to.deep.equal([true, false]);
+    retries.lineUp(command("b", 0));
+    last.fulfil("1", TEXT);
+    given = [];
+    clock.tick(1);
+    expect([left, retries.isHeld(0)]).to.deep.equal([["b"], false]);
+  });
+
+  it("tells whether a command waits for a delay, and not only for others of its slot", () => {
+    give("a", 1);
+    retries.hold(1, node);
+    retries.lineUp(command("b", 1));
+    expect(retries.hasDelayed, "for another command").to.equal(false);
+    giveBack(command("c", 2), WaitReason.NotServed, 100);
+    expect(retries.hasDelayed, "for an owner").to.equal(true);
+    clock.tick(100);
+    expect(retries.hasDelayed).to.equal(false);
+    giveBack(command("d", -1), WaitReason.NotServed, 100);
+    expect(retries.hasDelayed, "without a slot").to.equal(true);
+  });
+
   it("does not spend the long delay of one slot with the short one of another", () => {
     giveBack(command("often", 1), WaitReason.NotServed, 2000);
     for (let slot = 2; slot < 20; slot++) {

@@ -7,8 +7,12 @@ import { NodePool } from "../../../src/cluster/node-pool";
 import { RetryQueue } from "../../../src/cluster/retry-queue";
 import { ClusterRouter } from "../../../src/cluster/router";
 import { SlotMap } from "../../../src/cluster/slot-map";
-import type { Command } from "../../../src/command/command";
-import { CommandsOfTest } from "../../support/ending";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { slotOfKey } from "../../../src/command/slot";
+import { WatchLostError } from "../../../src/errors";
+import type { Link } from "../../../src/link/link";
+import { CommandsOfTest, Ending } from "../../support/ending";
 
 const RETRY_DELAY_MS = 50;
 
@@ -18,6 +22,8 @@ describe("ClusterRouter", () => {
   let pool: NodePool;
   let router: ClusterRouter;
   let nodes: ClusterNode[];
+  let slots: SlotMap;
+  let retries: RetryQueue;
   /** Node and command, in the order of sending. */
   let sent: string[];
 
@@ -27,10 +33,14 @@ describe("ClusterRouter", () => {
     pool = new NodePool(
       {
         makeClient: ({ address }) => {
-          const take = ({ spec }: Command): void => void sent.push(`${address.port} ${spec.lowerName}`);
+          const youngest = new Map<number, Command>();
+          const take = (command: Command): void => {
+            sent.push(`${address.port} ${command.spec.lowerName}`);
+            youngest.set(command.slot, command);
+          };
           return {
-            link: { isLeaving: false, session: { endedGuards: 0 } },
-            lastOf: () => null,
+            link: { isLeaving: false, connection: null, session: { endedGuards: 0 } },
+            lastOf: (slot: number) => youngest.get(slot) ?? null,
             dispatch: take,
             dispatchBatch: (batch: readonly Command[]) => batch.forEach(take),
           } as unknown as NodeClient;
@@ -44,18 +54,22 @@ describe("ClusterRouter", () => {
     pool.isSealed = false;
     nodes = [1, 2].map((port) => new ClusterNode({ host: "h", port }));
     pool.setMembers(new Map(nodes.map((node) => [node, "master"])));
-    const retries: RetryQueue = new RetryQueue({
+    slots = new SlotMap();
+    retries = new RetryQueue({
       pool,
       router: { sendAgain: (again) => router.sendAgain(again) },
     });
-    const nothing = { dispatch() {}, dispatchBatch() {} };
+    const subscriptions = {
+      dispatch: ({ spec }: Command) => void sent.push(`subscriptions ${spec.lowerName}`),
+      dispatchBatch() {},
+    };
     router = new ClusterRouter(RETRY_DELAY_MS, {
-      slots: new SlotMap(),
+      slots,
       pool,
       retries,
       lifecycle: { admit() {} },
       reads: null,
-      subscriptions: nothing,
+      subscriptions,
       fanOut: null,
       announce: () => null,
       refresher: { request() {} },
@@ -78,5 +92,62 @@ describe("ClusterRouter", () => {
     pool.regain(nodes[1] as ClusterNode);
     clock.tick(RETRY_DELAY_MS);
     expect(sent).to.deep.equal(["2 multi", "2 ping", "2 exec"]);
+  });
+
+  /** The same command alone, and in a batch behind another one. */
+  const WAYS: Record<string, (command: Command) => void> = {
+    alone: (command) => router.dispatch(command),
+    "in a batch": (command) => router.dispatchBatch([command]),
+  };
+  for (const [way, dispatch] of Object.entries(WAYS)) {
+    describe(`with a command ${way}`, () => {
+      function outcomeOf(name: string, ...args: string[]): string | undefined {
+        const ending = new Ending();
+        const command = new Command(specOf(name), args, false, ending);
+        commands.add(command);
+        dispatch(command);
+        return ending.error?.message;
+      }
+
+      beforeEach(() => {
+        for (const slot of [slotOfKey("a"), slotOfKey("b")]) slots.move(slot, nodes[0] as ClusterNode);
+      });
+
+      it("hands subscriptions to their own connections", () => {
+        dispatch(commands.make("subscribe", "news"));
+        dispatch(commands.make("sunsubscribe", "news"));
+        expect(sent).to.deep.equal(["subscriptions subscribe", "subscriptions sunsubscribe"]);
+      });
+
+      it("refuses keys of several slots where a single server would not tell", () => {
+        expect(outcomeOf("msetex", "2", "a", "1", "b", "2")).to.match(/^CROSSSLOT/);
+        expect(outcomeOf("msetex", "1", "a", "1")).to.equal(undefined);
+        expect(sent).to.deep.equal(["1 msetex"]);
+      });
+
+      it("refuses a MULTI without its EXEC", () => {
+        expect(outcomeOf("multi")).to.match(/transaction/);
+        expect(sent).to.deep.equal([]);
+      });
+
+      it("remembers where a WATCH went", () => {
+        dispatch(commands.make("watch", "a"));
+        expect(sent).to.deep.equal(["1 watch"]);
+        const elsewhere = { connection: null, session: { endedGuards: 0 } } as unknown as Link;
+        expect(router.watches.refusal(slotOfKey("a"), elsewhere)).to.be.instanceOf(WatchLostError);
+      });
+    });
+  }
+
+  it("holds a slot without a known owner until the node that was asked has answered", () => {
+    const slot = slotOfKey("c");
+    const first = commands.make("get", "c");
+    router.dispatch(first);
+    expect(retries.isHeld(slot)).to.equal(true);
+    router.dispatch(commands.make("set", "c", "1"));
+    expect(sent).to.have.length(1);
+    first.fulfil("1", { protocol: 2, replyMapping: "legacy" });
+    clock.tick(1);
+    expect(sent.map((one) => one.slice(2))).to.deep.equal(["get", "set"]);
   });
 });

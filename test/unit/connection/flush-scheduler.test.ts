@@ -60,6 +60,21 @@ describe("FlushScheduler", () => {
     expect(log).to.deep.equal([1, 2]);
   });
 
+  it("writes earlier commands of other connections first when one writes out of turn", async () => {
+    const [first, second, third] = [writer(1, 1), writer(2, 1), writer(3, 1)];
+    first.call();
+    scheduler.flushBefore(second);
+    expect(log, "not scheduled itself").to.deep.equal([1]);
+    for (const one of [second, first, third]) one.call();
+    scheduler.flushBefore(first);
+    expect(log).to.deep.equal([1, 2]);
+    scheduler.flushBefore(first);
+    expect(log, "nothing is before it").to.deep.equal([1, 2]);
+    await turn();
+    await turn();
+    expect(log).to.deep.equal([1, 2, 1, 3]);
+  });
+
   describe("before the end of the run", () => {
     let nowMs: number;
     let computedMs: number;

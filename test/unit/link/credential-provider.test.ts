@@ -16,7 +16,7 @@ describe("askProvider", () => {
   let provide: (request: CredentialRequest) => ExpiringCredentials | Promise<ExpiringCredentials>;
 
   beforeEach(() => {
-    clock = sinon.useFakeTimers({ toFake: ["Date", "performance"] });
+    clock = sinon.useFakeTimers({ now: Date.UTC(2026, 0), toFake: ["Date", "performance"] });
     requests = [];
     let round = 0;
     next = () => ({ password: `p${++round}`, expiresAt: Date.now() + 1000 });
@@ -112,6 +112,15 @@ describe("askProvider", () => {
       for (const answer of answers) answer({ password: "p" });
       await Promise.all([early, second, third]);
     });
+  });
+
+  it("takes numbers for text, and nothing else", async () => {
+    next = () => ({ username: 7, password: 1234 }) as never;
+    expect((await askProvider(provide, CONNECT)).password).to.equal(1234);
+    for (const wrong of [true, ["p"], { text: "p" }]) {
+      next = () => ({ password: wrong }) as never;
+      expect(await codeOf(askProvider(provide, { ...CONNECT, reason: "refused" }))).to.equal("CREDENTIALS");
+    }
   });
 
   it("refuses a result that holds no credentials", async () => {

@@ -39,6 +39,14 @@ describe("OfflineQueue", () => {
     for (const one of made.splice(0)) one.fail(new Error("the test is over"));
   });
 
+  it("counts the written ones of the commands that a lost connection has left", () => {
+    const queue = new OfflineQueue();
+    const left = ["a", "b", "c"].map((key) => command("get", key));
+    for (const one of left.slice(0, 2)) one.state = CommandState.Sent;
+    expect(queue.putBack(left)).to.equal(2);
+    expect(queue.putBack(queue.takeAll()), "none is on a connection any more").to.equal(0);
+  });
+
   it("keeps every command once and in order, on random programs", () => {
     const steps = fc.array(
       fc.constantFrom<Step>(

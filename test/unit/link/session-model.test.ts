@@ -2,13 +2,14 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
+import { Batch, BatchKind } from "../../../src/command/batch";
 import type { Command, Completion } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { WatchLostError } from "../../../src/errors";
 import { DB_WHEN_SENT, SelectedDb, type Selects } from "../../../src/link/selected-db";
-import { Session } from "../../../src/link/session";
+import { SESSION_FLAGS, Session } from "../../../src/link/session";
 import type { Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
 
@@ -213,6 +214,24 @@ describe("Session", () => {
       }),
       fixedRuns(20),
     );
+  });
+
+  it("lets a complete transaction pass as it is while no key is guarded, and nothing else", () => {
+    const session = new Session(0, () => {});
+    const isConcerned = (kind: BatchKind, ...names: string[]): boolean => {
+      const commands = names.map((name) => make(name, ...(name === "get" ? ["k"] : [])));
+      const batch = new Batch(kind, 0, null);
+      for (const command of commands) batch.add(command);
+      return session.isConcerned(commands, SESSION_FLAGS);
+    };
+    const { Pipeline, Transaction } = BatchKind;
+    expect(isConcerned(Transaction, "multi", "get", "exec")).to.equal(false);
+    expect(isConcerned(Pipeline, "get", "get")).to.equal(false);
+    expect(isConcerned(Pipeline, "multi", "get", "exec"), "by hand").to.equal(true);
+    expect(isConcerned(Transaction, "multi", "get"), "left open").to.equal(true);
+    expect(isConcerned(Transaction, "multi", "get", "discard")).to.equal(true);
+    session.note(make("watch", "k"));
+    expect(isConcerned(Transaction, "multi", "get", "exec"), "under a WATCH").to.equal(true);
   });
 
   it("an EXEC under a WATCH marks its batch: the batch must not run on another connection", () => {

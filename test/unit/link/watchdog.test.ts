@@ -68,6 +68,30 @@ describe("Watchdog", () => {
     expect(await untilOver([Verdict.ConnectionIsDead])).to.deep.equal(["asked", "dead"]);
   });
 
+  it("asks once at a time, and goes on looking while it waits for the answer", async () => {
+    let asked = 0;
+    let answer: (verdict: Verdict) => void = () => {};
+    const gone: boolean[] = [];
+    const other = new Watchdog(IDLE_MS, {
+      probe: () => {
+        asked++;
+        return new Promise((resolve) => (answer = resolve));
+      },
+      onDeadConnection: (_silentMs, isReachable) => void gone.push(isReachable),
+      onBusyServer: () => {},
+      isListening: () => false,
+      onQuiet: () => {},
+    });
+    silent.lastActivityMs -= 10 * IDLE_MS;
+    other.attach(silent as unknown as Connection);
+    expect([other.look(), other.look(), other.look(), asked]).to.deep.equal([true, true, true, 1]);
+    answer(Verdict.ConnectionIsDead);
+    await new Promise((resolve) => setImmediate(resolve));
+    other.stop();
+    expect(gone).to.deep.equal([true]);
+    expect(other.look(), "stopped").to.equal(false);
+  });
+
   it("says once that it waits, and goes on asking", async () => {
     const { ServerIsBusy, ConnectionIsDead } = Verdict;
     expect(await untilOver([ServerIsBusy, ServerIsBusy, ConnectionIsDead])).to.deep.equal([
