@@ -166,6 +166,7 @@ export type { DatabaseState } from "./failover/health";
 export type { DatabaseStats, FailoverStats } from "./failover/monitor";
 export {
   ConsumerGroupMissingError,
+  LeaseAbortedError,
   LeaseReleasedError,
   LeaseTimeoutError,
   LockAbortedError,

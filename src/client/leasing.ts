@@ -11,15 +11,24 @@ import { SLOT_COUNT, slotOfKey } from "../command/slot";
 import { ConnectionClosedError, OptionError, ReplyError, WatchLostError } from "../errors";
 import { BlockingLease } from "../leases/blocking-lease";
 import { ConnectionPool } from "../leases/connection-pool";
-import { LeaseTimeoutError, TransactionConflictError } from "../leases/lease-errors";
+import { LeaseAbortedError, LeaseTimeoutError, TransactionConflictError } from "../leases/lease-errors";
 import { Quota } from "../leases/quota";
 import type { Link } from "../link/link";
 import { isTransactionPipeline } from "../pipeline/pipeline";
-import { checkSettings, durationOnly, type SettingChecks, wholeFrom } from "../util/check-settings";
+import {
+  checkArgument,
+  checkSettings,
+  durationOnly,
+  functionOnly,
+  keyOnly,
+  type SettingChecks,
+  signalOnly,
+  wholeFrom,
+} from "../util/check-settings";
 import { Delay, sleep } from "../util/scheduling";
 import { CHAIN, type ClientBase, LEND } from "./client-base";
 import { LeasedConnection } from "./leased-connection";
-import { type LendTerms, type Lessor, Loan } from "./loan";
+import { type LendTerms, type Lessor, Loan, unlessAborted } from "./loan";
 import type { LeaseLimits } from "./options/common-options";
 import type { PooledConnection } from "./pooled-connection";
 import type { MappingOf, ReplyMappingMode } from "./types";
@@ -37,6 +46,8 @@ export interface LeaseOptions {
   slot?: number | undefined;
   /** The time to wait for a connection, instead of the one of the option `leases`. */
   waitMs?: number | undefined;
+  /** Ends the waiting. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface TransactionOptions {
@@ -57,9 +68,13 @@ const DEFAULT_IDLE_MS = 30_000;
 const DEFAULT_ATTEMPTS = 10;
 const TRANSACTION_CHECKS: SettingChecks<TransactionOptions> = { attempts: wholeFrom(1) };
 const LEASE_CHECKS: SettingChecks<LeaseOptions> = {
-  key: () => null,
-  slot: () => null,
+  key: keyOnly,
+  slot: (value) =>
+    wholeFrom(0)(value) === null && (value as number) < SLOT_COUNT
+      ? null
+      : `an integer from 0 to ${SLOT_COUNT - 1}`,
   waitMs: durationOnly,
+  signal: signalOnly,
 };
 /** The limit of the random pause before a transaction is repeated. */
 const LONGEST_PAUSE_MS = 64;
@@ -68,6 +83,7 @@ const REDIRECT = /^(?:MOVED|ASK|TRYAGAIN) /;
 /** One call of `lease()`. */
 interface Request {
   readonly loan: Loan;
+  readonly signal: AbortSignal | undefined;
   readonly delay: Delay;
   isOver: boolean;
   settle(error: Error | null): void;
@@ -110,7 +126,8 @@ export class Leases {
     return Array.from(this.loans, ({ link }) => link);
   }
 
-  take(onRefused: Lessor["onRefused"], { waitMs = this.waitMs, ownDb, notes }: LendTerms): Promise<Loan> {
+  take(onRefused: Lessor["onRefused"], terms: LendTerms): Promise<Loan> {
+    const { waitMs = this.waitMs, signal, ownDb, notes } = terms;
     if (this.shared.isLeaving) return Promise.reject(new ConnectionClosedError());
     const onReleased: Lessor["onReleased"] = (loan, isClean) => {
       this.takeBack(loan, isClean);
@@ -124,6 +141,7 @@ export class Leases {
     return new Promise((resolve, reject) => {
       const request: Request = {
         loan,
+        signal,
         delay: new Delay(() => request.settle(new LeaseTimeoutError(this.max, waitMs)), waitMs),
         isOver: false,
         settle: (error) => {
@@ -160,6 +178,8 @@ export class Leases {
   }
 
   private grant(request: Request): boolean {
+    const { signal } = request;
+    if (signal?.aborted) request.settle(new LeaseAbortedError(signal.reason));
     if (request.isOver) return false;
     this.lend(request.loan, this.shared.session.selected.db);
     request.settle(null);
@@ -187,7 +207,10 @@ export async function lease<Mode extends ReplyMappingMode>(
   options: LeaseOptions = {},
 ): Promise<LeasedConnection<Mode>> {
   checkSettings("lease()", options, LEASE_CHECKS);
-  const loan = await client[LEND](() => slotOf(client, options), { waitMs: options.waitMs });
+  const { waitMs, signal } = options;
+  if (signal?.aborted) throw new LeaseAbortedError(signal.reason);
+  const lending = client[LEND](() => slotOf(client, options), { waitMs, signal });
+  const loan = await (signal === undefined ? lending : unlessAborted(lending, signal));
   return new LeasedConnection<Mode>(client, loan);
 }
 
@@ -196,6 +219,7 @@ export async function withConnection<Mode extends ReplyMappingMode, Result>(
   work: (own: LeasedConnection<Mode>) => Result | Promise<Result>,
   options?: LeaseOptions,
 ): Promise<Result> {
+  checkArgument("withConnection()", "function", work, functionOnly);
   const own = await lease(client, options);
   try {
     return await work(own);
@@ -220,10 +244,11 @@ export async function transaction<Mode extends ReplyMappingMode, Rows extends Re
   options: TransactionOptions = {},
 ): Promise<ExecReply<Rows>> {
   checkSettings("transaction()", options, TRANSACTION_CHECKS);
+  checkArgument("transaction()", "function", work, functionOnly);
   const { attempts = DEFAULT_ATTEMPTS } = options;
-  const list = typeof keys === "string" || Buffer.isBuffer(keys) ? [keys] : keys;
+  const list = (keyOnly(keys) === null ? [keys] : keys) as readonly (string | Buffer)[];
+  checkArgument("transaction()", "keys", list, keysOnly);
   const [key] = list;
-  if (key === undefined) throw new OptionError("transaction() needs at least one key to watch.");
   for (let attempt = 1; attempt <= attempts; attempt++) {
     if (attempt > 1) await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     try {
@@ -241,6 +266,11 @@ export async function transaction<Mode extends ReplyMappingMode, Rows extends Re
     }
   }
   throw new TransactionConflictError(attempts);
+}
+
+function keysOnly(value: unknown): string | null {
+  const isList = Array.isArray(value) && value.length > 0 && value.every((key) => keyOnly(key) === null);
+  return isList ? null : "a key to watch (a string or a Buffer), or a list of keys";
 }
 
 /** Rejects results that would run although a watched key has changed: pipelines, and transactions of other connections. */
@@ -263,7 +293,7 @@ function isRedirect(error: unknown): boolean {
 
 function slotOf({ options }: Pick<ClientBase, "options">, { key, slot }: LeaseOptions): number {
   if (key !== undefined) return slotOfKey(withPrefix(key, options.keyPrefix));
-  if (slot !== undefined && Number.isInteger(slot) && slot >= 0 && slot < SLOT_COUNT) return slot;
+  if (slot !== undefined) return slot;
   throw new OptionError(
     "lease() of a cluster needs the node of a slot: pass { key } or { slot } from 0 to 16383.",
   );

@@ -11,9 +11,10 @@ import { ownCommand } from "../command/own-command";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ReplyError } from "../errors";
 import type { Borrower } from "../leases/connection-pool";
-import { LeaseReleasedError } from "../leases/lease-errors";
+import { LeaseAbortedError, LeaseReleasedError } from "../leases/lease-errors";
 import { SessionChanges } from "../leases/session-changes";
 import type { Link } from "../link/link";
+import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { within } from "../util/scheduling";
 import type { PooledConnection } from "./pooled-connection";
 
@@ -26,6 +27,8 @@ const NOT_SUBSCRIBED = /^NOSUB /;
 export interface LendTerms {
   /** The time to wait for a connection, instead of the one of the option `leases`. */
   readonly waitMs?: number | undefined;
+  /** Ends the waiting. */
+  readonly signal?: AbortSignal | undefined;
   /**
    * For a feature of the client: its database, whichever is selected now. The limit of the option `leases` does not apply.
    */
@@ -143,4 +146,21 @@ export class Loan implements Dispatcher, Borrower {
     }
     return false;
   }
+}
+
+/** Waits for a loan. One that is lent after the abort is released. */
+export function unlessAborted(lending: Promise<Loan>, signal: AbortSignal): Promise<Loan> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(new LeaseAbortedError(signal.reason));
+      lending.then(
+        (loan) => loan.release(),
+        () => {},
+      );
+    };
+    listenToAbort(signal, onAbort);
+    const settle = (): void => stopListening(signal, onAbort);
+    lending.then(settle, settle);
+    lending.then(resolve, reject);
+  });
 }

@@ -139,6 +139,7 @@ function fromObject(value: object, index: number, commandName: string, copies: b
     if (bytes === null) return String(value);
     return copies ? copyOf(bytes) : bytes;
   } catch (cause) {
+    if (cause instanceof ArgumentError) throw cause;
     throw new ArgumentError(commandName, index + 1, "it has no text (give it a toString method)", { cause });
   }
 }

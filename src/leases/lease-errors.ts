@@ -36,6 +36,21 @@ export class LeaseTimeoutError extends SluiceError {
 }
 
 /**
+ * The signal of `lease()` was aborted before a connection was free. Its reason is the `cause`.
+ *
+ * @advice none is needed; no connection is leased
+ * @section single commands
+ */
+export class LeaseAbortedError extends AbortError {
+  override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
+  constructor(reason: unknown) {
+    super("The signal of lease() was aborted, so no connection is leased. Its reason is the cause.", {
+      cause: reason,
+    });
+  }
+}
+
+/**
  * Other clients changed a watched key during each attempt of `transaction()`. No attempt ran.
  *
  * @advice raise `attempts`, or use a script
@@ -134,4 +149,4 @@ label({
   MessageTakenError,
   TransactionConflictError,
 });
-label({ LockAbortedError }, "AbortError");
+label({ LeaseAbortedError, LockAbortedError }, "AbortError");

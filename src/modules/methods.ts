@@ -9,8 +9,10 @@
 import type { CommandSpec, ReplyMapper } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { attachMethod, bothForms, type Commander, EXECUTE } from "../command/commander";
+import { ArgumentError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { setOwn } from "../util/own-property";
+import { toError } from "../util/user-code";
 import { MODULE_COMMANDS } from "./generated/names";
 
 const OWNER: unique symbol = Symbol("owner");
@@ -51,7 +53,7 @@ function attach(prototype: Family, family: string, member: string): void {
     // Bytes of JSON are not parsed.
     const plain = wantsBuffers && mapper === parseJson ? bytes : mapped;
     attachMethod(prototype, method, function (this: Family, ...args: unknown[]): unknown {
-      if (encode !== undefined) encodeJson(args, encode);
+      if (encode !== undefined) encodeJson(spec.name, args, encode);
       const own = name === "ft.search" ? searchSpec(spec, args) : plain;
       return this[EXECUTE](own, args, wantsBuffers);
     });
@@ -80,23 +82,32 @@ const JSON_VALUES: Readonly<Record<string, (index: number, count: number) => boo
   "json.strappend": (index, count) => index === count - 1,
 };
 
-function encodeJson(args: unknown[], isValue: (index: number, count: number) => boolean): void {
+function encodeJson(name: string, args: unknown[], isValue: (index: number, count: number) => boolean): void {
   const count = typeof args.at(-1) === "function" ? args.length - 1 : args.length;
-  for (let index = 0; index < count; index++) if (isValue(index, count)) args[index] = jsonOf(args[index]);
+  for (let index = 0; index < count; index++) {
+    // Bytes are JSON already.
+    if (!isValue(index, count) || ArrayBuffer.isView(args[index])) continue;
+    try {
+      args[index] = JSON.stringify(args[index]);
+    } catch (cause) {
+      args[index] = new NoJson(new ArgumentError(name, index + 1, reasonOf(cause), { cause }));
+    }
+  }
 }
 
-/** Bytes are JSON already. A value without a JSON form fails its command, and the caller gets a promise. */
-function jsonOf(value: unknown): unknown {
-  if (ArrayBuffer.isView(value)) return value;
-  try {
-    return JSON.stringify(value);
-  } catch (error) {
-    return {
-      toString(): never {
-        throw error;
-      },
-    };
+/** Fails its command when it is written as an argument, so that the caller gets a promise. */
+class NoJson {
+  constructor(private readonly error: ArgumentError) {}
+
+  toString(): never {
+    throw this.error;
   }
+}
+
+/** The first line: for a circular value, the others show its structure. */
+function reasonOf(cause: unknown): string {
+  const [line] = toError(cause).message.split("\n");
+  return `it has no JSON form: ${line}`;
 }
 
 /** JSON texts, also in lists; servers return numbers as such with RESP3. */

@@ -4,15 +4,18 @@
  * sends no others.
  */
 
-import { OptionError } from "../errors";
 import { KeyspaceEventsOffError } from "../part-errors";
+import { checkSettings, type SettingChecks } from "../util/check-settings";
 import {
   type EntryReader,
   type MessageGap,
   type MessageSource,
   type MessagesOptions,
+  namesOf,
+  namesOnly,
   openReader,
   type PublishedMessage,
+  READER_CHECKS,
 } from "./messages";
 
 export interface KeyspaceEventsOptions
@@ -70,37 +73,38 @@ const FLAGS = { keyspace: "K", keyevent: "E" } as const;
 const CLASS_FLAG = /[^KE]/;
 
 const GLOB = /[*?[\]^\\-]/g;
-const OPTIONS: ReadonlySet<string> = new Set(["keys", "events", "db", "maxBuffered", "onOverflow", "signal"]);
+
+const CALL = "keyspaceEvents()";
+const CHECKS: SettingChecks<KeyspaceEventsOptions> = {
+  keys: namesOnly,
+  events: namesOnly,
+  db: (value) => (Number.isInteger(value) && (value as number) >= 0 ? null : "the number of a database"),
+  ...READER_CHECKS,
+};
 
 /** Opens a reader, and subscribes. */
 export function openKeyspaceEvents(
   source: KeyspaceSource,
   options: KeyspaceEventsOptions = {},
 ): KeyspaceEvents {
-  const unknown = Object.keys(options).find((name) => !OPTIONS.has(name));
-  if (unknown !== undefined) {
-    const known = [...OPTIONS].join(", ");
-    throw new OptionError(`Unknown option "${unknown}" of keyspaceEvents(): expected one of ${known}`);
-  }
+  checkSettings(CALL, options, CHECKS);
   const { keys, events, db = source.db, ...shared } = options;
-  if (!Number.isInteger(db) || db < 0) {
-    throw new OptionError(
-      `Invalid db "${String(db)}" of keyspaceEvents(): expected the number of a database`,
-    );
-  }
   const { keyPrefix } = source;
-  const wanted = events === undefined ? null : namesOf("events", events);
+  const wanted = events === undefined ? null : namesOf(CALL, "events", events);
   const isByEvent = wanted !== null && keys === undefined && keyPrefix === "";
   const form = isByEvent ? "keyevent" : "keyspace";
   const beginning = `__${form}@${db}__:`;
-  const patterns = namesOf("keys", keys ?? "*").map((pattern) => keyPrefix.replace(GLOB, "\\$&") + pattern);
+  const patterns = namesOf(CALL, "keys", keys ?? "*").map(
+    (pattern) => keyPrefix.replace(GLOB, "\\$&") + pattern,
+  );
   const names = (isByEvent ? wanted : patterns).map((name) => beginning + name);
   return openReader(
     source,
     names,
     { ...shared, kind: isByEvent ? "channel" : "pattern" },
     {
-      check: () => checkSettings(source, FLAGS[form]),
+      call: CALL,
+      check: () => checkServers(source, FLAGS[form]),
       entryOf: ({ channel, message }: PublishedMessage<unknown>): KeyspaceEvent | null => {
         const name = channel.slice(beginning.length);
         const text = String(message);
@@ -112,15 +116,9 @@ export function openKeyspaceEvents(
   );
 }
 
-async function checkSettings(source: KeyspaceSource, flag: string): Promise<void> {
+async function checkServers(source: KeyspaceSource, flag: string): Promise<void> {
   for (const { server, flags } of await source.settings()) {
     const isOn = flags === null || (flags.includes(flag) && CLASS_FLAG.test(flags));
     if (!isOn) throw new KeyspaceEventsOffError(server, flags, flag);
   }
-}
-
-function namesOf(option: string, names: string | readonly string[]): readonly string[] {
-  const list = typeof names === "string" ? [names] : names;
-  if (Array.isArray(list) && list.length > 0 && list.every((name) => typeof name === "string")) return list;
-  throw new OptionError(`Invalid ${option} of keyspaceEvents(): expected a string, or a list of strings`);
 }

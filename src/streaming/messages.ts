@@ -16,7 +16,10 @@ import { MessagesOverflowError } from "../part-errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import {
   booleanOnly,
+  checkArgument,
   checkSettings,
+  functionOnly,
+  oneOf,
   type SettingChecks,
   signalOnly,
   wholeFrom,
@@ -107,6 +110,8 @@ interface SubscriptionGap extends Readonly<Record<(typeof GAP_LISTS)[MessagesKin
 
 /** How a reader makes entries of messages. */
 export interface ReaderTerms<Entry extends Kinded> {
+  /** The call that opens the reader, for errors. */
+  readonly call: string;
   /**
    * Rejects if the servers would not send the messages. Called before the subscription and after each gap in it; null:
    * they always do.
@@ -120,7 +125,11 @@ interface Kinded {
   readonly kind: string;
 }
 
-const PLAIN: ReaderTerms<PublishedMessage<unknown>> = { check: null, entryOf: (message) => message };
+const PLAIN: ReaderTerms<PublishedMessage<unknown>> = {
+  call: "messages()",
+  check: null,
+  entryOf: (message) => message,
+};
 
 const DEFAULT_MAX_BUFFERED = 1000;
 const EVENTS = { channel: "message", pattern: "pmessage", shard: "smessage" } as const;
@@ -135,20 +144,20 @@ export function openMessages(
   names: string | readonly string[],
   options: MessagesOptions = {},
 ): Messages<unknown> {
-  return openReader(source, names, options, PLAIN);
+  checkSettings("messages()", options, CHECKS);
+  return openReader(source, namesOf("messages()", "names", names), options, PLAIN);
 }
 
 /** Opens a reader with its own entries. */
 export function openReader<Entry extends Kinded>(
   source: MessageSource,
-  names: string | readonly string[],
+  names: readonly string[],
   options: MessagesOptions,
   terms: ReaderTerms<Entry>,
 ): EntryReader<Entry | MessageGap> {
-  checkSettings("messages()", options, CHECKS);
   if (!source.isResubscribing) {
     throw new OptionError(
-      "messages() needs the option autoResubscribe: a lost connection would end the subscription without notice",
+      `${terms.call} needs the option autoResubscribe: a lost connection would end the subscription without notice`,
     );
   }
   let hub = hubs.get(source.events);
@@ -156,7 +165,7 @@ export function openReader<Entry extends Kinded>(
     hub = new Hub(source);
     hubs.set(source.events, hub);
   }
-  return new Reader(hub, checkNames(names), options, terms);
+  return new Reader(hub, names, options, terms);
 }
 
 /** A reader as the hub sees it. */
@@ -361,6 +370,7 @@ class Reader<Own extends Kinded> implements EntryReader<Own | MessageGap>, Liste
   }
 
   async listen(listener: (entry: Own | MessageGap) => void): Promise<void> {
+    checkArgument("listen()", "listener", listener, functionOnly);
     for (let entry = this.take(); entry !== undefined; entry = this.take()) tell(listener, entry);
     this.listener = listener;
     // Entries no longer reach the buffer, so this settles at the end.
@@ -455,22 +465,27 @@ function tell<Entry>(listener: (entry: Entry) => void, entry: Entry): void {
   callUser(() => listener(entry));
 }
 
-function checkNames(names: string | readonly string[]): readonly string[] {
-  const list = typeof names === "string" ? [names] : names;
-  if (!Array.isArray(list) || list.length === 0 || !list.every((name) => typeof name === "string")) {
-    throw new OptionError("messages() expects the name of a channel, or a list of names");
-  }
-  return [...new Set(list)];
+/** One name, or a list of names without repetitions. */
+export function namesOf(call: string, argument: string, names: unknown): readonly string[] {
+  const list: unknown = typeof names === "string" ? [names] : names;
+  checkArgument(call, argument, list, namesOnly);
+  return [...new Set(list as readonly string[])];
 }
 
-const CHECKS: SettingChecks<MessagesOptions> = {
-  kind: (value) => oneOf(Object.keys(EVENTS), value),
+export function namesOnly(value: unknown): string | null {
+  const isList = Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string");
+  return typeof value === "string" || isList ? null : "a string, or a list of strings";
+}
+
+/** The settings of every reader. */
+export const READER_CHECKS = {
   maxBuffered: wholeFrom(1),
-  onOverflow: (value) => oneOf(["drop-oldest", "error"], value),
-  buffers: booleanOnly,
+  onOverflow: oneOf("drop-oldest", "error"),
   signal: signalOnly,
 };
 
-function oneOf(words: readonly string[], value: unknown): string | null {
-  return words.includes(value as string) ? null : words.map((word) => `"${word}"`).join(" or ");
-}
+const CHECKS: SettingChecks<MessagesOptions> = {
+  ...READER_CHECKS,
+  kind: oneOf(...Object.keys(EVENTS)),
+  buffers: booleanOnly,
+};

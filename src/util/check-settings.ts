@@ -1,10 +1,12 @@
-/** Checks the settings of one call: an ignored setting would change what the call does. */
+/** Checks the arguments and settings of one call: an ignored setting would change what the call does. */
 
 import { OptionError } from "../errors";
 
-/** For an invalid value, each check returns a description of the valid ones. */
+/** For an invalid value, it returns a description of the valid ones. */
+export type Check = (value: unknown) => string | null;
+
 export type SettingChecks<Settings> = {
-  readonly [name in keyof Settings]-?: (value: unknown) => string | null;
+  readonly [name in keyof Settings]-?: Check;
 };
 
 /** Throws an `OptionError` for an unknown name or an invalid value. Undefined values count as absent. */
@@ -14,17 +16,37 @@ export function checkSettings<Settings extends object>(
   checks: SettingChecks<Settings>,
   noun = "option",
 ): void {
+  const known = Object.keys(checks).join(", ");
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    throw new OptionError(`Invalid ${noun}s ${shown(given)} of ${call}: expected an object with ${known}`);
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue;
     const check = checks[name as keyof Settings];
-    if (check === undefined) {
-      const known = Object.keys(checks).join(", ");
+    if (check === undefined)
       throw new OptionError(`Unknown ${noun} "${name}" of ${call}: expected one of ${known}`);
-    }
-    const expected = check(value);
-    if (expected !== null)
-      throw new OptionError(`Invalid ${name} "${String(value)}" of ${call}: expected ${expected}`);
+    checkArgument(call, name, value, check);
   }
+}
+
+/** Throws an `OptionError` for an invalid argument. */
+export function checkArgument(call: string, name: string, value: unknown, check: Check): void {
+  const expected = check(value);
+  if (expected !== null)
+    throw new OptionError(`Invalid ${name} ${shown(value)} of ${call}: expected ${expected}`);
+}
+
+/** Objects may have no text. */
+function shown(value: unknown): string {
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "[list]" : "[object]";
+  return typeof value === "function" ? "[function]" : `"${String(value)}"`;
+}
+
+export function functionOnly(value: unknown): string | null {
+  return typeof value === "function" ? null : "a function";
+}
+
+export function keyOnly(value: unknown): string | null {
+  return typeof value === "string" || Buffer.isBuffer(value) ? null : "a string or a Buffer";
 }
 
 export function booleanOnly(value: unknown): string | null {
@@ -40,7 +62,11 @@ export function durationOnly(value: unknown): string | null {
   return typeof value === "number" && value >= 0 ? null : "0 or more milliseconds";
 }
 
-export function wholeFrom(least: number): (value: unknown) => string | null {
+export function oneOf(...words: readonly string[]): Check {
+  return (value) => (words.includes(value as string) ? null : words.map((word) => `"${word}"`).join(" or "));
+}
+
+export function wholeFrom(least: number): Check {
   return (value) =>
     Number.isSafeInteger(value) && (value as number) >= least ? null : `an integer of at least ${least}`;
 }

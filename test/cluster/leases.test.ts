@@ -4,7 +4,7 @@ import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
-import type { Cluster } from "../../src/index";
+import { Cluster } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { codeOf } from "../support/outcome";
 
@@ -33,6 +33,16 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       for (const place of [{}, { slot: -1 }, { slot: 16384 }, { slot: 1.5 }]) {
         expect(await codeOf(cluster.lease(place))).to.equal("INVALID_OPTION");
       }
+    });
+
+    it("are not waited for after an abort, without a cluster", async () => {
+      const cluster = new Cluster([{ host: "127.0.0.1", port: 1 }]);
+      cluster.on("error", () => {});
+      const controller = new AbortController();
+      const waiting = codeOf(cluster.lease({ key: "k", signal: controller.signal }));
+      controller.abort();
+      expect(await waiting).to.equal("ABORTED_BY_SIGNAL");
+      cluster.disconnect();
     });
 
     it("a transaction goes on where its slot goes", async () => {

@@ -178,8 +178,8 @@ describe("keyspaceEvents()", () => {
     expect(open({ key: "a" })).to.throw(
       'Unknown option "key" of keyspaceEvents(): expected one of keys, events, db',
     );
-    expect(open({ keys: [] })).to.throw("Invalid keys of keyspaceEvents()");
-    expect(open({ events: 1 })).to.throw("Invalid events of keyspaceEvents()");
+    expect(open({ keys: [] })).to.throw("Invalid keys [list] of keyspaceEvents()");
+    expect(open({ events: 1 })).to.throw('Invalid events "1" of keyspaceEvents()');
     expect(open({ db: -1 })).to.throw('Invalid db "-1" of keyspaceEvents()');
     expect(open({ maxBuffered: 0 })).to.throw("Invalid maxBuffered");
     redis.disconnect();

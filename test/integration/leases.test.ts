@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { type LeasedConnection, Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { type MatrixContext, matrix, untilReady } from "../support/matrix";
-import { codeOf, outcomeOf } from "../support/outcome";
+import { codeOf, failureOf, outcomeOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 
 const PAIR = { autoPipelining: [false] } as const;
@@ -292,6 +292,26 @@ describe("leases", () => {
         expect(await codeOf(redis.lease(options as object))).to.equal("INVALID_OPTION");
       redis.disconnect();
     });
+  });
+
+  matrix("are not waited for after an abort", PAIR, async ({ connect }) => {
+    const client = connect({ leases: { max: 1 } });
+    const held = await client.lease();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waiting = [client.lease({ signal }), client.withConnection((own) => own.ping(), { signal })];
+    const next = client.lease();
+    controller.abort(new Error("of the caller"));
+    for (const one of waiting) {
+      const error = await failureOf(one);
+      expect([error.code, error.cause?.message]).to.deep.equal(["ABORTED_BY_SIGNAL", "of the caller"]);
+    }
+    expect(await codeOf(client.lease({ signal }))).to.equal("ABORTED_BY_SIGNAL");
+    await held.release();
+    await (await next).release();
+    const later = await client.lease({ signal: new AbortController().signal });
+    expect(await later.ping()).to.equal("PONG");
+    await later.release();
   });
 
   matrix("wait without a limit", PAIR, async ({ connect }) => {

@@ -266,7 +266,9 @@ describe("a reader of messages", () => {
     expect(open({ kind: "glob" })).to.throw('Invalid kind "glob" of messages()');
     expect(open({ maxBuffered: 0 })).to.throw("an integer of at least 1");
     expect(open({ onOverflow: "block" })).to.throw('expected "drop-oldest" or "error"');
-    expect(() => redis.messages([])).to.throw("expects the name of a channel");
+    expect(() => redis.messages([])).to.throw(
+      "Invalid names [list] of messages(): expected a string, or a list of strings",
+    );
     const forgetful = fixture.connectDirectly({ lazyConnect: true, autoResubscribe: false });
     expect(() => forgetful.messages("news")).to.throw("needs the option autoResubscribe");
   });

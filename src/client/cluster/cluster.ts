@@ -58,6 +58,7 @@ import type {
   ReplyOf,
 } from "../types";
 import {
+  checkCall,
   type NodeReplies,
   type OnAllOptions,
   onAll,
@@ -250,6 +251,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     args: readonly RedisValue[] = [],
     options: OnAllOptions = {},
   ): Promise<NodeReplies<ReplyOf<ClientCommands<Mode>, Name>>> {
+    checkCall(command, args, options);
     await this[UNTIL_READY]();
     const send = (): Promise<unknown> => onAll(this[WIRING], command, args, options);
     const { writes } = this[PARTS];

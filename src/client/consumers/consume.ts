@@ -8,7 +8,9 @@ import { OptionError } from "../../errors";
 import { listenToAbort, stopListening } from "../../util/abort-listeners";
 import {
   booleanOnly,
+  checkArgument,
   checkSettings,
+  functionOnly,
   type SettingChecks,
   signalOnly,
   wholeFrom,
@@ -105,14 +107,15 @@ export function consume(
   handler?: MessageHandler<never>,
 ): StreamMessages<string | Buffer> | Promise<void> {
   if (handler !== undefined) return handle(client, options, handler as MessageHandler<string | Buffer>);
-  for (const name of ["concurrency", "onError"]) {
-    if ((options as unknown as Record<string, unknown>)[name] !== undefined) {
+  const settings = settingsOf(client, options);
+  for (const name of ["concurrency", "onError"] as const) {
+    if ((options as ConsumeHandlerOptions)[name] !== undefined) {
       throw new OptionError(
         `The option "${name}" of consume() needs a handler, because the client cannot see when the body of a loop has ended: redis.consume(options, async (message) => { ... })`,
       );
     }
   }
-  return new MessageLoop(client, settingsOf(client, options, LOOP_CHECKS), options.signal);
+  return new MessageLoop(client, settings, options.signal);
 }
 
 class MessageLoop implements StreamMessages<string | Buffer> {
@@ -175,7 +178,8 @@ async function handle(
   options: ConsumeHandlerOptions,
   handler: MessageHandler<string | Buffer>,
 ): Promise<void> {
-  const settings = settingsOf(client, options, HANDLER_CHECKS);
+  checkArgument("consume()", "handler", handler, functionOnly);
+  const settings = settingsOf(client, options);
   const { concurrency = 1, onError, signal } = options;
   if (signal?.aborted) return;
   const consumer = new Consumer(client, settings);
@@ -208,7 +212,7 @@ async function handle(
   }
 }
 
-const LOOP_CHECKS: SettingChecks<ConsumeOptions> = {
+const CHECKS: SettingChecks<ConsumeHandlerOptions> = {
   stream: (value) => (isName(value) || isNames(value) ? null : "the name of a stream, or a list of names"),
   group: nameOnly,
   consumer: nameOnly,
@@ -222,11 +226,8 @@ const LOOP_CHECKS: SettingChecks<ConsumeOptions> = {
   deadLetter: (value) => (isDeadLetter(value) ? null : "{ stream, maxDeliveries }"),
   buffers: booleanOnly,
   signal: signalOnly,
-};
-const HANDLER_CHECKS: SettingChecks<ConsumeHandlerOptions> = {
-  ...LOOP_CHECKS,
   concurrency: wholeFrom(1),
-  onError: (value) => (typeof value === "function" ? null : "a function"),
+  onError: functionOnly,
 };
 
 function isName(value: unknown): boolean {
@@ -247,12 +248,8 @@ function isDeadLetter(value: unknown): boolean {
   return isName(stream) && wholeFrom(1)(maxDeliveries) === null && Object.keys(others).length === 0;
 }
 
-function settingsOf(
-  client: ConsumingClient,
-  options: ConsumeOptions,
-  checks: SettingChecks<ConsumeOptions>,
-): ConsumerSettings {
-  checkSettings("consume()", options, checks);
+function settingsOf(client: ConsumingClient, options: ConsumeOptions): ConsumerSettings {
+  checkSettings<ConsumeHandlerOptions>("consume()", options, CHECKS);
   const { stream, group, consumer, create = "0", deadLetter, buffers = false } = options;
   for (const [name, value] of Object.entries({ stream, group, consumer }))
     if (value === undefined) throw new OptionError(`consume() needs the option "${name}"`);

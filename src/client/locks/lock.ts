@@ -5,10 +5,16 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { OptionError, ReplyError } from "../../errors";
+import { ReplyError } from "../../errors";
 import { LockAbortedError, LockLostError, LockTimeoutError } from "../../leases/lease-errors";
 import { listenToAbort, stopListening } from "../../util/abort-listeners";
-import { checkSettings, durationOnly, type SettingChecks, signalOnly } from "../../util/check-settings";
+import {
+  checkArgument,
+  checkSettings,
+  durationOnly,
+  type SettingChecks,
+  signalOnly,
+} from "../../util/check-settings";
 import { clockMs, LONGEST_TIMER_MS, startTimer, stopTimer } from "../../util/scheduling";
 import { ACQUIRE, EXTEND, LEAVE, LockKeys, RELEASE, run } from "./lock-scripts";
 import type { LockingClient } from "./locking-client";
@@ -95,7 +101,7 @@ export class Lock {
 
   /** Renews the lock now, for `ttl` milliseconds from then on. Rejects with the code `LOCK_LOST`. */
   async extend(ttl = this.ttlMs): Promise<void> {
-    checkSettings("extend()", { ttl }, { ttl: ttlOnly });
+    checkArgument("extend()", "ttl", ttl, ttlOnly);
     if (!(await this.renew(ttl))) throw new LockLostError();
     this.ttlMs = ttl;
   }
@@ -165,7 +171,7 @@ export class Lock {
 export async function lock(client: LockingClient, key: string, options: LockOptions = {}): Promise<Lock> {
   checkSettings("lock()", options, CHECKS);
   // Calls that pass undefined by mistake would share one lock.
-  if (typeof key !== "string") throw new OptionError("lock() expects a key that is a string.");
+  checkArgument("lock()", "key", key, (value) => (typeof value === "string" ? null : "a string"));
   const { ttl = DEFAULT_MS, wait = DEFAULT_MS, signal } = options;
   if (signal?.aborted) throw new LockAbortedError(signal.reason);
   const waiter = new Waiter(client, new LockKeys(key, client), ttl);

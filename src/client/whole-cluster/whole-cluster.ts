@@ -6,10 +6,19 @@
 import type { ClusterNode } from "../../cluster/cluster-node";
 import type { CommandSpec } from "../../command/command-spec";
 import { fanOutPolicyFor, specOf } from "../../command/command-table";
-import { EXECUTE } from "../../command/commander";
+import { type Commander, EXECUTE } from "../../command/commander";
 import { OptionError } from "../../errors";
 import type { Argument } from "../../protocol/resp-types";
 import type { ScanStreamOptions } from "../../streaming/scan-stream";
+import {
+  booleanOnly,
+  checkArgument,
+  checkSettings,
+  keyOnly,
+  oneOf,
+  type SettingChecks,
+  wholeFrom,
+} from "../../util/check-settings";
 import { toError } from "../../util/user-code";
 import type { ClusterWiring } from "../cluster/cluster-wiring";
 import type { CallLimits } from "../command-limits";
@@ -21,7 +30,6 @@ export { openClusterKeyspaceEvents } from "./cluster-keyspace";
 export { scannerOf };
 
 const ROLES = ["masters", "replicas", "all"] as const;
-const SETTINGS: ReadonlySet<string> = new Set(["nodes", "buffers", "timeout", "signal", "retry"]);
 
 export interface OnAllOptions extends Pick<CallLimits, "timeout" | "signal" | "retry"> {
   /** The nodes that get the command. Default "masters". */
@@ -43,6 +51,28 @@ export interface NodeReplies<Value = unknown> {
 
 export type ScanPageOptions = Pick<ScanStreamOptions, "match" | "type" | "count">;
 
+const ON_ALL_CHECKS: SettingChecks<OnAllOptions> = {
+  nodes: oneOf(...ROLES),
+  buffers: booleanOnly,
+  // Checked by `with()`.
+  timeout: () => null,
+  signal: () => null,
+  retry: () => null,
+};
+const SCAN_CHECKS: SettingChecks<ScanPageOptions> = {
+  match: keyOnly,
+  type: (value) => (typeof value === "string" ? null : "the name of a type"),
+  count: (value) => wholeFrom(1)(typeof value === "string" ? Number(value) : value),
+};
+
+/** Throws an `OptionError`. */
+export function checkCall(command: unknown, args: unknown, options: OnAllOptions): void {
+  const isText = typeof command === "string" && command !== "";
+  checkArgument("onAll()", "command", command, () => (isText ? null : "the name of a command"));
+  checkArgument("onAll()", "args", args, () => (Array.isArray(args) ? null : "a list of arguments"));
+  checkSettings("onAll()", options, ON_ALL_CHECKS);
+}
+
 /** Sends a command to every node of a role. */
 export async function onAll(
   wiring: ClusterWiring,
@@ -50,19 +80,21 @@ export async function onAll(
   args: readonly unknown[],
   { nodes = "masters", buffers = false, ...limits }: OnAllOptions,
 ): Promise<NodeReplies> {
-  checkOptions(nodes, limits);
   const spec = specOf(name);
   const replies = new Map<string, unknown>();
   const errors = new Map<string, Error>();
-  const ask = async (node: ClusterNode): Promise<void> => {
+  const ask = async ({ key }: ClusterNode, view: Commander): Promise<void> => {
     try {
-      const view = wiring.openView(node).with(limits);
-      replies.set(node.key, await view[EXECUTE](spec, [...args], buffers));
+      replies.set(key, await view[EXECUTE](spec, [...args], buffers));
     } catch (error) {
-      errors.set(node.key, toError(error));
+      errors.set(key, toError(error));
     }
   };
-  await Promise.all([...nodesOf(wiring, nodes)].map(ask));
+  const views = Array.from(
+    nodesOf(wiring, nodes),
+    (node) => [node, wiring.openView(node).with(limits)] as const,
+  );
+  await Promise.all(views.map((view) => ask(...view)));
   return { replies, errors, merged: () => merge(spec, args, [...replies.values()], [...errors.values()]) };
 }
 
@@ -73,6 +105,7 @@ export async function scanPage(
   cursor: string,
   options: ScanPageOptions,
 ): Promise<[cursor: string, keys: string[]]> {
+  checkSettings("scanPage()", options, SCAN_CHECKS);
   const page: ScanReply = await scannerOf(wiring, untilReady).scan(cursor, ...argumentsOfScan(options));
   return page as [string, string[]];
 }
@@ -107,17 +140,4 @@ function merge(
     ...errors.map((error) => ({ value: null, error })),
   ];
   return answers.length === 0 ? valuesOf(answers) : fold(answers);
-}
-
-function checkOptions(nodes: unknown, limits: object): void {
-  if (!ROLES.includes(nodes as (typeof ROLES)[number])) {
-    throw new OptionError(`Invalid nodes "${String(nodes)}" of onAll(): expected ${ROLES.join(", ")}`);
-  }
-  for (const setting of Object.keys(limits)) {
-    if (!SETTINGS.has(setting)) {
-      throw new OptionError(
-        `Unknown option "${setting}" of onAll(): expected one of ${[...SETTINGS].join(", ")}`,
-      );
-    }
-  }
 }

@@ -23,6 +23,7 @@ export {
 export * from "../../errors";
 export {
   ConsumerGroupMissingError,
+  LeaseAbortedError,
   LeaseReleasedError,
   LeaseTimeoutError,
   LockAbortedError,

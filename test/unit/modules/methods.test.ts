@@ -102,9 +102,15 @@ describe("methods of module commands", () => {
   it("fail the call for a value without a JSON form", async () => {
     const cyclic: unknown[] = [];
     cyclic.push(cyclic);
-    for (const value of [1n, cyclic]) {
-      const outcome = sentBy("json", "set", "k", "$", value).catch((error: unknown) => error);
-      expect(await outcome).to.include({ code: "INVALID_ARGUMENT" });
+    for (const [value, reason] of [
+      [{ id: 1n }, "Do not know how to serialize a BigInt"],
+      [cyclic, "Converting circular structure to JSON"],
+    ] as const) {
+      const outcome = await sentBy("json", "set", "k", "$", value).catch((error: unknown) => error);
+      expect(outcome).to.include({
+        code: "INVALID_ARGUMENT",
+        message: `Argument 3 of "JSON.SET" cannot be sent: it has no JSON form: ${reason}`,
+      });
     }
   });
 
