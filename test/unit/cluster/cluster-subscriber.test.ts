@@ -56,4 +56,31 @@ describe("the connection for channels of a cluster", () => {
     while (second?.answer());
     expect(gaps).to.deep.equal([["a"]]);
   });
+
+  it("fails a call that waits for a connection when the cluster is closed for good", () => {
+    const made: ModelSubscriber[] = [];
+    const nothing = (): void => {};
+    const closing = new SubscriptionReconciler(new AnyNode(() => nodes[0] ?? null), 16, {
+      open: (node, watcher) => {
+        made.push(new ModelSubscriber(node, watcher));
+        return (made.at(-1) as ModelSubscriber).client;
+      },
+      onStale: nothing,
+      onSlotsLost: nothing,
+      onMoved: nothing,
+      onConnectionOpened: nothing,
+      onConnectionClosed: nothing,
+      onRefused: nothing,
+      onSettled: nothing,
+      onGap: nothing,
+    });
+    closing.start();
+    const ending = new Ending();
+    closing.dispatch(new Command(specOf("subscribe"), ["a"], false, ending));
+    made[0]?.end();
+    closing.stop(false);
+    expect(ending.times, "it may open again").to.equal(0);
+    closing.stop(true);
+    expect([ending.times, made.length]).to.deep.equal([1, 1]);
+  });
 });

@@ -6,6 +6,7 @@ import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
 import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
 import type { Returned } from "../../../src/cluster/retry-queue";
+import { Batch, BatchKind } from "../../../src/command/batch";
 import type { Command } from "../../../src/command/command";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
 import { OfflineQueue } from "../../../src/link/offline-queue";
@@ -19,6 +20,7 @@ describe("Redirector", () => {
   let returned: Command[];
   let delaysMs: number[];
   let moved: string[];
+  let isSealed: boolean;
   let node: ClusterNode;
   let waiting: OfflineQueue;
   let other: ClusterNode;
@@ -29,6 +31,7 @@ describe("Redirector", () => {
     returned = [];
     delaysMs = [];
     moved = [];
+    isSealed = false;
     isDenied = false;
     waiting = new OfflineQueue();
     node = new ClusterNode({ host: "h", port: 1 });
@@ -50,7 +53,14 @@ describe("Redirector", () => {
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
           move: (slot: number, { key }: ClusterNode) => void moved.push(`${slot} ${key}`),
         },
-        pool: { isSealed: false, list: () => [node], otherMaster: () => other, promote() {} },
+        pool: {
+          get isSealed() {
+            return isSealed;
+          },
+          list: () => [node],
+          otherMaster: () => other,
+          promote() {},
+        },
         retries: {
           giveBack: (back: readonly Returned[]) => {
             returned.push(...back.map((one) => one.command));
@@ -157,6 +167,63 @@ describe("Redirector", () => {
     expect(moved).to.deep.equal([`7 ${node.key}`]);
     redirector.onReplyError(node, one, new ReplyError("ASK 7 h:2"));
     expect(moved, "ASK is about one command").to.have.length(1);
+  });
+
+  const UNFIT = "LOADING Redis is loading the dataset in memory";
+
+  it("asks another node for a read at once that a replica cannot serve, and lets a master some time", () => {
+    const [read, other] = [command("get", "a"), command("get", "a")];
+    for (const one of [read, other]) one.slot = 7;
+    node.role = "slave";
+    expect(node.takesReads).to.equal(true);
+    expect(redirector.onReplyError(node, read, new ReplyError(UNFIT))).to.equal(true);
+    expect([node.takesReads, delaysMs]).to.deep.equal([false, [0]]);
+    node.role = "master";
+    node.avoidedUntilMs = 0;
+    redirector.onReplyError(node, other, new ReplyError(UNFIT));
+    expect([node.takesReads, delaysMs]).to.deep.equal([true, [0, 100]]);
+  });
+
+  it("counts what nodes have answered, by kind", () => {
+    const one = command("get", "a");
+    one.slot = 7;
+    expect(redirector.counts).to.deep.equal([0, 0, 0, 0, 0, 0]);
+    for (const said of ["MOVED 7 h:2", "ASK 7 h:2", "TRYAGAIN later", "CLUSTERDOWN no", UNFIT])
+      redirector.onReplyError(node, one, new ReplyError(said));
+    expect(redirector.counts).to.deep.equal([1, 1, 1, 1, 1, 0]);
+  });
+
+  it("takes a redirected command out of its automatic batch, which does not wait for it", () => {
+    for (const message of ["MOVED 7 h:2", UNFIT]) {
+      const [one, stays] = [command("get", "a"), command("get", "b")];
+      const batch = new Batch(BatchKind.Automatic, 0, null);
+      for (const member of [one, stays]) {
+        batch.add(member);
+        member.slot = 7;
+      }
+      redirector.onReplyError(node, one, new ReplyError(message));
+      expect([one.batch, stays.batch, batch.left], message).to.deep.equal([null, batch, 1]);
+    }
+  });
+
+  it("keeps a redirected command without a delay while the connections are closing", () => {
+    isSealed = true;
+    const one = command("get", "a");
+    one.slot = 7;
+    expect(redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"))).to.equal(true);
+    expect([returned, delaysMs, moved]).to.deep.equal([[one], [0], []]);
+  });
+
+  it("ends every command of a transaction that has used up its attempts", () => {
+    const commands = [command("multi"), command("set", "a", "1"), command("exec")];
+    makeTransaction(commands);
+    for (let i = 0; i <= 16; i++) {
+      expect(commands.map(({ isSettled }) => isSettled)).to.deep.equal([false, false, false]);
+      redirector.takeOver(node, commands, new ConnectionClosedError());
+      (commands[2]?.batch as ClusterTransaction).isWaiting = false;
+    }
+    expect(commands.map(({ isSettled }) => isSettled)).to.deep.equal([true, true, true]);
+    expect(returned).to.have.length(16);
   });
 
   it("counts the detour around a node that said CLUSTERDOWN, and the way back to it, as one try", () => {

@@ -257,11 +257,13 @@ describe("the refresher, on random programs", () => {
     let asked: number;
     let node: ClusterNode;
     const waiting = { hasDelayed: false };
+    const hurry = { isInHurry: false };
     let pool: { lost: ClusterNode[]; hasSuspect: boolean };
 
     function make(slotsRefreshInterval?: number): Refresher {
       asked = 0;
       waiting.hasDelayed = false;
+      hurry.isInHurry = false;
       pool = { lost: [], hasSuspect: false };
       node = new home.modules.ClusterNode({ host: "h", port: 7000 });
       const dispatch = (command: Command): void => {
@@ -274,6 +276,7 @@ describe("the refresher, on random programs", () => {
         {
           ...CALM,
           retries: waiting,
+          subscriptions: hurry,
           pool: {
             list: () => [node],
             clientOf: () => node.client,
@@ -316,6 +319,9 @@ describe("the refresher, on random programs", () => {
         pool.hasSuspect = true;
         expect(await askedAfterRefresh()).to.be.above(1);
         pool.hasSuspect = false;
+        hurry.isInHurry = true;
+        expect(await askedAfterRefresh(), "messages are being lost").to.be.above(2);
+        hurry.isInHurry = false;
         await home.pass(320);
         expect(await askedAfterRefresh(), "nothing waits any more").to.equal(1);
         refresher.stop();

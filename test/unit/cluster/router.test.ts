@@ -5,7 +5,7 @@ import { type SinonFakeTimers, useFakeTimers } from "sinon";
 import { ClusterNode, type NodeClient } from "../../../src/cluster/cluster-node";
 import { NodePool } from "../../../src/cluster/node-pool";
 import { RetryQueue } from "../../../src/cluster/retry-queue";
-import { ClusterRouter } from "../../../src/cluster/router";
+import { ClusterRouter, type FanOutPart, type Splitter } from "../../../src/cluster/router";
 import { SlotMap } from "../../../src/cluster/slot-map";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
@@ -24,12 +24,14 @@ describe("ClusterRouter", () => {
   let nodes: ClusterNode[];
   let slots: SlotMap;
   let retries: RetryQueue;
+  let plan: Splitter["plan"];
   /** Node and command, in the order of sending. */
   let sent: string[];
 
   beforeEach(() => {
     clock = useFakeTimers();
     sent = [];
+    plan = () => null;
     pool = new NodePool(
       {
         makeClient: ({ address }) => {
@@ -70,7 +72,7 @@ describe("ClusterRouter", () => {
       lifecycle: { admit() {} },
       reads: null,
       subscriptions,
-      fanOut: null,
+      fanOut: { plan: (command) => plan(command) },
       announce: () => null,
       refresher: { request() {} },
       redirector: { onUnreachable() {} },
@@ -149,5 +151,33 @@ describe("ClusterRouter", () => {
     first.fulfil("1", { protocol: 2, replyMapping: "legacy" });
     clock.tick(1);
     expect(sent.map((one) => one.slice(2))).to.deep.equal(["get", "set"]);
+  });
+
+  it("sends the parts of a command to their nodes, and parts without one to the owner of their slot", () => {
+    const [first, second] = nodes as [ClusterNode, ClusterNode];
+    slots.move(slotOfKey("a"), first);
+    const parts = (): FanOutPart[] => [
+      { command: commands.make("dbsize"), node: second },
+      { command: commands.make("get", "a"), node: null },
+    ];
+    plan = ({ spec }) => (spec.lowerName === "info" ? parts() : null);
+    router.dispatch(commands.make("info"));
+    expect(sent).to.have.members(["2 dbsize", "1 get"]);
+    sent = [];
+    router.dispatchBatch([commands.make("set", "a", "1"), commands.make("info")]);
+    expect(sent).to.have.members(["1 set", "2 dbsize", "1 get"]);
+  });
+
+  it("asks a master that is up for commands that have waited, if their slot has no known owner", () => {
+    pool.lose(nodes[0] as ClusterNode);
+    const waited = commands.make("get", "c");
+    waited.slot = slotOfKey("c");
+    router.sendAgain([waited]);
+    expect(sent).to.deep.equal(["2 get"]);
+    pool.lose(nodes[1] as ClusterNode);
+    const later = commands.make("get", "d");
+    later.slot = slotOfKey("d");
+    router.sendAgain([later]);
+    expect([sent.length, retries.isHeld(later.slot)]).to.deep.equal([1, true]);
   });
 });

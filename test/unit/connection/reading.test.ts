@@ -113,6 +113,18 @@ describe("a connection that reads", () => {
       await ended();
     }));
 
+  it("closes when bytes violate the protocol, whichever way they are read", () =>
+    home.live(async () => {
+      const malformed = "*2\r\n$7\r\nmessage\r\n$4\r\nnews\r\n";
+      const ways = [(): unknown => read(malformed, false), (): unknown => peer.push(malformed)];
+      for (const receive of ways) {
+        await open(["news"]);
+        receive();
+        await home.pass(1);
+        expect([connection.protocolError?.name, peer.destroyed]).to.deep.equal(["ParserError", true]);
+      }
+    }));
+
   it("pauses after 5 ms of reads that fill the buffer, and continues in the next turn", () =>
     home.live(async () => {
       await open();

@@ -125,6 +125,21 @@ describe("Writer", () => {
     expect(writer.isScheduled).to.equal(false);
   });
 
+  it("holds later commands behind one that was written ahead, until it may go on", async () => {
+    open(ofUser());
+    source.queue.push(newCall("ahead"));
+    writer.writeAhead();
+    call("a");
+    await turn();
+    expect(taker.words).to.deep.equal(["ahead"]);
+    answer(1);
+    writer.goOn();
+    await turn();
+    expect(taker.words).to.deep.equal(["ahead", "a"]);
+    writer.goOn();
+    expect(writer.isScheduled, "nothing waits").to.equal(false);
+  });
+
   it("writes together, at the end of the run, what is issued on a stream of a user", async () => {
     open(ofUser());
     for (const word of ["a", "b", "c"]) call(word);

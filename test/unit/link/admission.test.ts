@@ -59,6 +59,22 @@ describe("Admission", () => {
     expect(below.taken).to.deep.equal([large]);
   });
 
+  it("does not admit the rest of a transaction whose MULTI has failed", async () => {
+    const { admission, below } = setUp({ maxCommands: 10 });
+    const multi = makeCommand(specOf("multi"), [], false, new PromiseCompletion());
+    multi.promise.catch(() => {});
+    admission.dispatch(multi);
+    multi.fail(new Error("no connection"));
+    const member = make();
+    admission.dispatch(member);
+    expect([member.isSettled, below.taken]).to.deep.equal([true, [multi]]);
+    await null;
+    const later = make();
+    admission.dispatch(later);
+    expect([later.isSettled, below.taken.at(-1)]).to.deep.equal([false, later]);
+    below.answer(2);
+  });
+
   it("counts what commands cost, however short their arguments are", () => {
     const { admission, below } = setUp({ maxBytes: 1024 * 1024 });
     for (let index = 0; index < 10_000; index++) admission.dispatch(make());

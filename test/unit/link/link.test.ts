@@ -86,7 +86,7 @@ describe("Link", () => {
     statuses = [];
     credentials = [];
     link = new Link(
-      { watchdog: false, disableClientInfo: true, enableReadyCheck: false, disconnectTimeout: 20 },
+      { watchdog: { idleMs: 5000 }, disableClientInfo: true, enableReadyCheck: false, disconnectTimeout: 20 },
       new PeerConnector(peer),
       {
         identity: { name: "test", version: "1" },
@@ -193,6 +193,26 @@ describe("Link", () => {
     await ended();
     expect(peer.requests).to.deep.equal(["quit"]);
     expect([statuses.slice(-2), counts.lost, counts.attempts]).to.deep.equal([["close", "end"], 0, 1]);
+  });
+
+  it("doubts no silence while maintenance runs", async () => {
+    await connect();
+    const listener = (): boolean => link.connection?.silenceListener != null;
+    expect(listener()).to.equal(true);
+    link.relax(true);
+    expect(listener()).to.equal(false);
+    link.relax(false);
+    expect(listener()).to.equal(true);
+  });
+
+  it("keeps with each command of a batch the database that it was issued for", async () => {
+    await connect();
+    const before = commands.make("get", "key");
+    link.dispatchBatch([before]);
+    link.dispatch(commands.make("select", "1"));
+    const after = [commands.make("get", "key"), commands.make("get", "key")];
+    link.dispatchBatch(after);
+    expect([before.db, ...after.map(({ db }) => db)]).to.deep.equal([0, 1, 1]);
   });
 
   it("renews credentials on the connection before they expire", async () => {

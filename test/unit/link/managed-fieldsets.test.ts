@@ -5,7 +5,7 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionState } from "../../../src/connection/connection-state";
-import { type Fieldset, unpreparedFieldsets } from "../../../src/connection/fieldsets";
+import { type Fieldset, fieldsetOf, unpreparedFieldsets } from "../../../src/connection/fieldsets";
 import { ReplyError } from "../../../src/errors";
 import { type ManagedFieldsetDeps, ManagedFieldsets } from "../../../src/link/managed-fieldsets";
 import { Ending } from "../../support/ending";
@@ -70,6 +70,19 @@ describe("ManagedFieldsets", () => {
     made.push(get);
     for (const one of [set("users"), set("others"), get]) expect(fieldsets.holdsBack(one)).to.equal(false);
     expect(prepared()).to.deep.equal([]);
+  });
+
+  it("knows a fieldset by its name, also if it is the only one", () => {
+    const set = (...args: string[]): Command => {
+      const command = new Command(specOf("himport"), args, false, new Ending());
+      made.push(command);
+      return command;
+    };
+    expect(fieldsetOf([USERS], set("set", "key", "users", "v"))).to.equal(USERS);
+    expect(fieldsetOf([USERS], set("set", "key", "items", "v"))).to.equal(undefined);
+    expect(fieldsetOf([USERS, ITEMS], set("SET", "key", "items", "v"))).to.equal(ITEMS);
+    expect(fieldsetOf([USERS], set("prepare", "users", "users"))).to.equal(undefined);
+    expect(fieldsetOf([], set("set", "key", "users", "v"))).to.equal(undefined);
   });
 
   it("prepares a fieldset that is missing, and sends the SET behind it", async () => {

@@ -7,7 +7,7 @@ import type { Command, Completion } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
-import { WatchLostError } from "../../../src/errors";
+import { ReplyError, WatchLostError } from "../../../src/errors";
 import { DB_WHEN_SENT, SelectedDb, type Selects } from "../../../src/link/selected-db";
 import { SESSION_FLAGS, Session } from "../../../src/link/session";
 import type { Reply } from "../../../src/protocol/resp-types";
@@ -214,6 +214,18 @@ describe("Session", () => {
       }),
       fixedRuns(20),
     );
+  });
+
+  it("is in no transaction once its MULTI has failed; the failure of an earlier one changes nothing", () => {
+    const session = new Session(0, () => {});
+    const [first, second] = [make("multi"), make("multi")];
+    session.note(first);
+    session.note(make("exec"));
+    session.note(second);
+    first.fail(new ReplyError("ERR no"));
+    expect(session.isInTransaction).to.equal(true);
+    second.fail(new ReplyError("ERR no"));
+    expect(session.isInTransaction).to.equal(false);
   });
 
   it("lets a complete transaction pass as it is while no key is guarded, and nothing else", () => {

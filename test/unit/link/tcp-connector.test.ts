@@ -10,6 +10,8 @@ import { ConnectionClosedError } from "../../../src/errors";
 import { openSocket, refusingItself, TcpConnector } from "../../../src/link/tcp-connector";
 import { failureOf } from "../../support/outcome";
 
+const net = require("node:net") as typeof import("node:net");
+
 describe("TcpConnector", () => {
   let server: Server;
   let accepted: Socket[];
@@ -73,6 +75,25 @@ describe("TcpConnector", () => {
     expect(text).to.equal("local");
     socket.destroy();
     await new Promise((resolve) => local.close(resolve));
+  });
+
+  it("dials from the local address of the options, which means nothing to a unix socket", () => {
+    const targets: unknown[] = [];
+    const { createConnection } = net;
+    net.createConnection = ((target: object) => {
+      targets.push(target);
+      return new EventEmitter();
+    }) as typeof createConnection;
+    try {
+      openSocket({ host: "h", port: 1, family: 6, localAddress: "10.0.0.1" });
+      openSocket({ host: "h", port: 1, path: "/tmp/s", localAddress: "10.0.0.1" });
+    } finally {
+      net.createConnection = createConnection;
+    }
+    expect(targets).to.deep.equal([
+      { host: "h", port: 1, family: 6, localAddress: "10.0.0.1" },
+      { path: "/tmp/s" },
+    ]);
   });
 
   it("shows no key and no passphrase of a TLS socket", async () => {

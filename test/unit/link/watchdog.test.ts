@@ -127,6 +127,22 @@ describe("Watchdog", () => {
     ]);
   });
 
+  it("begins anew with another connection: what was found out about the last one does not count", async () => {
+    const { Served, Unreachable } = Verdict;
+    for (const found of [[Served], [Unreachable, Unreachable]]) {
+      verdicts = [...found];
+      seen.length = 0;
+      watchdog.attach(silent as unknown as Connection);
+      while (verdicts.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      verdicts = [found[0] as Verdict];
+      watchdog.attach(silent as unknown as Connection);
+      while (verdicts.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      watchdog.stop();
+      expect(seen.filter((word) => word === "dead" || word === "gone")).to.deep.equal([]);
+    }
+  });
+
   it("takes what the system still sends for a sign of life", async () => {
     const draining = setInterval(() => {
       silent.socket._handle.writeQueueSize += 1000;
