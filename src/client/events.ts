@@ -1,9 +1,20 @@
 /** Emits events of a client without crashing the process. */
 
 import type { EventEmitter } from "node:events";
+import { KIND_NAMES, type SubscriptionKind } from "../connection/subscriptions";
 import type { Message } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
-import { throwLater } from "../util/user-code";
+import { callUser, throwLater } from "../util/user-code";
+
+/**
+ * For readers of messages: the server refuses a subscribed name from now on. Its arguments are the kind, the name and the
+ * error.
+ */
+const NAME_REFUSED = "nameRefused";
+
+export function emitRefusal(client: EventEmitter, kind: SubscriptionKind, name: Buffer, error: Error): void {
+  callUser(() => client.emit(NAME_REFUSED, KIND_NAMES[kind], String(name), error));
+}
 
 /** The same events with Buffers. */
 const BUFFER_EVENTS = {

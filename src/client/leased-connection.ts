@@ -7,7 +7,7 @@ import type { EventEmitter } from "node:events";
 import { attachOwn, bothForms } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import type { Tally } from "../command/promise-completion";
-import type { SubscriptionGap } from "../connection/subscriptions";
+import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import type { Link } from "../link/link";
 import { type ClientSummary, SUMMARY } from "../observability/redact";
 import { PIPELINE_CLASS } from "../pipeline/pipeline-run";
@@ -15,7 +15,7 @@ import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import { CHAIN, ClientBase, type ClientOptions, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
-import { emitMessage } from "./events";
+import { emitMessage, emitRefusal } from "./events";
 import type { Loan } from "./loan";
 import type { Lessee } from "./pooled-connection";
 import { IS_SUBSCRIBED } from "./streams";
@@ -118,6 +118,10 @@ export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
 
   onGap(gap: SubscriptionGap): void {
     callUser(() => this.emit("gap", gap));
+  }
+
+  onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void {
+    emitRefusal(this, kind, name, error);
   }
 
   onReady(): void {

@@ -2,7 +2,7 @@
 
 import type { Command } from "../command/command";
 import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionGap } from "../connection/subscriptions";
+import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import type { Borrower, ExtraConnection } from "../leases/connection-pool";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
@@ -14,6 +14,7 @@ import type { Reply } from "../protocol/resp-types";
 /** The user of a connection that receives the messages of the server. */
 export interface Lessee extends MessageListener {
   onGap(gap: SubscriptionGap): void;
+  onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void;
   onReady(): void;
   onEnd(): void;
 }
@@ -92,6 +93,7 @@ function depsOf(own: PooledConnection, deps: LinkDeps): LinkDeps {
       onNamedError: (type, error) => listener.onNamedError(type, error),
       onSelect() {},
       onGap: (gap) => own.listener?.onGap(gap),
+      onNameRefused: (kind, name, error) => own.listener?.onNameRefused(kind, name, error),
     },
     messages: own,
     redirects: (command, error) => {

@@ -7,7 +7,7 @@ import type { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
 import { ConnectionCounts } from "../connection/connection-counts";
 import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionGap } from "../connection/subscriptions";
+import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
 import { endCommands } from "../link/leftovers";
 import type { LinkDeps, LinkListener, MoverMaker, Takeover } from "../link/link-options";
@@ -21,7 +21,7 @@ import { IDENTITY } from "../util/version";
 import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
 import { type CredentialOptions, credentialsOf } from "./credentials-of";
-import { emitMessage } from "./events";
+import { emitMessage, emitRefusal } from "./events";
 import {
   type MaintenanceListener,
   type MaintenanceOptions,
@@ -159,6 +159,10 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
 
   onGap(gap: SubscriptionGap): void {
     this.emitSafely("gap", gap);
+  }
+
+  onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void {
+    emitRefusal(this.client, kind, name, error);
   }
 
   onMaintenance(report: MaintenanceReport): void {

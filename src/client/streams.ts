@@ -4,7 +4,7 @@ import type { EventEmitter } from "node:events";
 import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { EXECUTE } from "../command/commander";
-import { SUBSCRIBING, SubscriptionKind } from "../connection/subscriptions";
+import { KINDS, SUBSCRIBING, type SubscriptionKind } from "../connection/subscriptions";
 import type { KeyspaceEvents, KeyspaceEventsOptions } from "../streaming/keyspace-events";
 import type { MessageSource, Messages, MessagesOptions } from "../streaming/messages";
 import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
@@ -42,12 +42,6 @@ export interface SubscribingClient extends EventEmitter {
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
   [IS_SUBSCRIBED](kind: SubscriptionKind, name: Buffer): boolean;
 }
-
-const KINDS = {
-  channel: SubscriptionKind.Channel,
-  pattern: SubscriptionKind.Pattern,
-  shard: SubscriptionKind.Shard,
-} as const;
 
 export function openScan(settings: ScanStreamSettings): ScanStream {
   const { ScanStream } = scanStreams.get();

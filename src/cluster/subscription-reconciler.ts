@@ -318,7 +318,7 @@ export class SubscriptionReconciler implements Dispatcher {
     const isGivenUp = connection.client.link.options.autoResubscribe === false;
     for (const kind of this.placement.kinds) {
       const names = connection.names(kind);
-      if (isGivenUp) this.wanted.refuse(kind, names);
+      if (isGivenUp) this.wanted.forget(kind, names);
       for (const name of names) this.wanted.miss(kind, name, connection.heardAtMs);
     }
     this.deps.onConnectionClosed(connection.node);
@@ -502,8 +502,15 @@ export class SubscriptionReconciler implements Dispatcher {
       this.bookAfterMove();
       return;
     }
+    if (error instanceof ReplyError && names.length > 1) {
+      // The server refuses all names of a command because of one.
+      const half = names.length >> 1;
+      this.ask(connection, kind, names.slice(0, half));
+      this.ask(connection, kind, names.slice(half));
+      return;
+    }
     if (error instanceof ReplyError || error instanceof TooManyRedirectionsError) {
-      this.wanted.refuse(kind, names);
+      this.wanted.forget(kind, names);
       this.deps.onRefused(error, node, kind, names);
     } else if (error !== null) return;
     if (![...this.connections.values()].some(({ asked }) => asked.size > 0)) this.look();

@@ -57,11 +57,6 @@ export class WantedSubscriptions {
     return false;
   }
 
-  /** The server rejects these names: they are no longer wanted. */
-  refuse(kind: SubscriptionKind, names: readonly Buffer[]): void {
-    for (const name of names) this.names.delete(kind, name);
-  }
-
   /** A wanted name is no longer confirmed anywhere; the last sign of life of its node came at `sinceMs`. */
   miss(kind: SubscriptionKind, name: Buffer, sinceMs = clockMs()): void {
     if (!this.names.has(kind, name)) return;

@@ -8,6 +8,16 @@ import { clockMs } from "../util/scheduling";
 export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
 export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
 
+/** The kinds by their names in options. */
+export const KINDS = {
+  channel: SubscriptionKind.Channel,
+  pattern: SubscriptionKind.Pattern,
+  shard: SubscriptionKind.Shard,
+} as const;
+
+/** The inverse of `KINDS`. */
+export const KIND_NAMES = Object.keys(KINDS) as readonly (keyof typeof KINDS)[];
+
 /** The commands that subscribe and unsubscribe, by kind. */
 export const SUBSCRIBING = {
   [SubscriptionKind.Channel]: { enter: "subscribe", leave: "unsubscribe" },

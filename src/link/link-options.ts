@@ -14,7 +14,7 @@ import {
 import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionGap, Subscriptions } from "../connection/subscriptions";
+import type { SubscriptionGap, SubscriptionKind, Subscriptions } from "../connection/subscriptions";
 import type { FlushPolicy } from "../connection/writer";
 import type { TimeoutDetails } from "../part-errors";
 import type { AbstractConnector } from "./connector";
@@ -67,6 +67,8 @@ export interface LinkListener {
   onSelect(db: number): void;
   /** All subscriptions are restored after a lost connection: messages of that period are lost. */
   onGap(gap: SubscriptionGap): void;
+  /** A name is no longer subscribed, because the server refuses it on a new connection. */
+  onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void;
 }
 
 /** Sends commands elsewhere that outlive their link. */

@@ -553,7 +553,10 @@ export class Link implements Dispatcher, CalledByParts {
       restoreSubscriptions(
         connection,
         this.subscriptions,
-        (error) => this.report("error", error),
+        (kind, name, error) => {
+          this.report("error", error);
+          this.deps.listener.onNameRefused(kind, name, error);
+        },
         () => this.gap.end(),
       );
     }

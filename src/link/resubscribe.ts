@@ -57,10 +57,10 @@ export class SubscriptionGap {
 export function restoreSubscriptions(
   connection: Connection,
   subscriptions: Subscriptions,
-  onError: (error: Error) => void,
+  onRefused: LinkListener["onNameRefused"],
   onRestored: () => void,
 ): void {
-  const restoring = new Restoring(connection, subscriptions, onError, onRestored);
+  const restoring = new Restoring(connection, subscriptions, onRefused, onRestored);
   restoring.send(SubscriptionKind.Channel, subscriptions.names(SubscriptionKind.Channel));
   restoring.send(SubscriptionKind.Pattern, subscriptions.names(SubscriptionKind.Pattern));
   for (const channel of subscriptions.names(SubscriptionKind.Shard)) {
@@ -74,7 +74,7 @@ class Restoring {
   constructor(
     private readonly connection: Connection,
     private readonly subscriptions: Subscriptions,
-    private readonly onError: (error: Error) => void,
+    private readonly onNameRefused: LinkListener["onNameRefused"],
     private readonly onRestored: () => void,
   ) {}
 
@@ -102,7 +102,7 @@ class Restoring {
       this.send(kind, names.slice(half));
     } else if (name !== undefined) {
       this.subscriptions.delete(kind, name);
-      this.onError(error);
+      this.onNameRefused(kind, name, error);
     }
     this.onAnswered();
   }

@@ -90,7 +90,7 @@ export class Successor implements ConnectionLife, EstablishmentOwner {
     else {
       // The current connection keeps the names that this server refuses.
       const names = link.subscriptions.copy();
-      restoreSubscriptions(connection, names, (error) => this.fail(error), onRestored);
+      restoreSubscriptions(connection, names, (_kind, _name, error) => this.fail(error), onRestored);
     }
   }
 

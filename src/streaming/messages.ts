@@ -190,6 +190,7 @@ class Hub {
     const name = this.source.nameOf(kind, given);
     if (this.topics.size === 0) {
       this.source.events.on("gap", this.onGap);
+      this.source.events.on("nameRefused", this.onRefused);
       this.source.events.on("end", this.onEnd);
     }
     const key = `${kind} ${name}`;
@@ -215,6 +216,7 @@ class Hub {
     this.topics.delete(key);
     if (this.topics.size === 0) {
       this.source.events.off("gap", this.onGap);
+      this.source.events.off("nameRefused", this.onRefused);
       this.source.events.off("end", this.onEnd);
     }
     if (topic.isOfProgram) return;
@@ -248,12 +250,19 @@ class Hub {
     for (const reader of told) reader.onGap(entry);
   };
 
-  /** The client has ended, or a server refuses one name. */
-  private readonly onEnd = (failure: Error | null = null, refused: string | null = null): void => {
-    for (const { name, readers } of [...this.topics.values()])
-      if (refused === null || name === refused)
-        for (const reader of [...readers]) void reader.finish(failure);
+  private readonly onRefused = (kind: MessagesKind, name: string, error: Error): void => {
+    for (const topic of [...this.topics.values()])
+      if (topic.kind === kind && topic.name === name) finish(topic, error);
   };
+
+  /** The client has ended. */
+  private readonly onEnd = (): void => {
+    for (const topic of [...this.topics.values()]) finish(topic, null);
+  };
+}
+
+function finish({ readers }: Topic, failure: Error | null): void {
+  for (const reader of [...readers]) void reader.finish(failure);
 }
 
 interface Topic {

@@ -5,6 +5,7 @@ import calculateSlot from "cluster-key-slot";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { MessageEntry, Messages } from "../../src/index";
 import { ClusterFixture } from "../support/cluster-fixture";
+import { failureOf } from "../support/outcome";
 
 const fixture = new ClusterFixture();
 
@@ -41,6 +42,30 @@ describe("cluster: readers of messages", () => {
     expect(await listenersOf("news")).to.equal(1);
     await readers[1].close();
     await waitUntil(async () => (await listenersOf("news")) === 0, { timeoutMs: 5000, what: "no listener" });
+  });
+
+  it("end with the error when the servers refuse their name after a reconnect", async () => {
+    const allow = async (...names: string[]): Promise<void> => {
+      const rules = ["on", "nopass", "+@all", "~*", "resetchannels", ...names];
+      for (const node of fixture.cluster.nodes) await node.command("ACL", "SETUSER", "reader", ...rules);
+    };
+    await allow("&closed", "&shard", "&open");
+    const redisOptions = { username: "reader", password: "any" };
+    const cluster = fixture.connect({ shardedSubscribers: true, redisOptions });
+    const closed = [cluster.messages("closed"), cluster.messages("shard", { kind: "shard" })];
+    const open = cluster.messages("open");
+    await Promise.all([open, ...closed].map(({ ready }) => ready));
+    await allow("&open");
+    for (const reader of closed) {
+      const error = await failureOf(reader.next());
+      expect(error.message).to.match(/^NOPERM /);
+      expect(await reader.next()).to.deep.equal({ value: undefined, done: true });
+    }
+    expect(await next(open)).to.include({ kind: "gap", cause: "reconnect" });
+    await fixture.connect().publish("open", "after");
+    expect(await next(open)).to.include({ message: "after" });
+    cluster.disconnect();
+    for (const node of fixture.cluster.nodes) await node.command("ACL", "DELUSER", "reader");
   });
 
   it("of shard channels follow their slots", async () => {

@@ -259,6 +259,30 @@ describe("a reader of messages", () => {
     await fixture.control.acl("DELUSER", "reader");
   });
 
+  it("fails when the server refuses its name after a reconnect, and leaves others alone", async () => {
+    const allow = (...names: string[]) =>
+      fixture.control.acl("SETUSER", "reader", "on", "nopass", "+@all", "~*", "resetchannels", ...names);
+    for (const protocol of [2, 3] as const) {
+      await allow("&open", "&closed", "&p*");
+      const redis = fixture.connect({ protocol, username: "reader", password: "any" });
+      const closed = redis.messages("closed");
+      const patterns = redis.messages("p*", { kind: "pattern" });
+      const open = redis.messages("open");
+      await Promise.all([closed, patterns, open].map(({ ready }) => ready));
+      // The server closes the connections of subscribers that lose a name.
+      await allow("&open");
+      for (const reader of [closed, patterns]) {
+        expect((await failureOf(reader.next())).message).to.match(/^NOPERM /);
+        expect(await reader.next()).to.deep.equal({ value: undefined, done: true });
+      }
+      expect(textsOf(await take(open, 1))).to.deep.equal(["reconnect"]);
+      await fixture.control.publish("open", "after");
+      expect(textsOf(await take(open, 1))).to.deep.equal(["after"]);
+      redis.disconnect();
+    }
+    await fixture.control.acl("DELUSER", "reader");
+  });
+
   it("refuses what it would ignore", () => {
     const redis = fixture.connectDirectly({ lazyConnect: true });
     const open = (options: object) => () => redis.messages("news", options);

@@ -13,6 +13,7 @@ import { AnyNode, type Placement, SlotMasters } from "../../cluster/subscription
 import { type ReconcilerDeps, SubscriptionReconciler } from "../../cluster/subscription-reconciler";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
+import type { SubscriptionKind } from "../../connection/subscriptions";
 import type { Message } from "../../protocol/message";
 import { debugLog } from "../../util/debug";
 import type { ClusterOptions } from "../options/cluster-options";
@@ -32,6 +33,7 @@ export interface SubscriptionsDeps {
   readonly owner: {
     onNodeError(error: Error, key: string): void;
     onMessage(message: Message): void;
+    onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void;
     /** One of the public events of subscriptions. */
     emit(event: string, ...args: unknown[]): void;
   };
@@ -145,7 +147,10 @@ export class ClusterSubscriptions implements Dispatcher {
       onMoved: (slot, target) => deps.owners.learn(slot, target),
       onConnectionOpened: () => {},
       onConnectionClosed: () => {},
-      onRefused: (error, node) => deps.owner.onNodeError(error, node.key),
+      onRefused: (error, node, subscriptionKind, names) => {
+        deps.owner.onNodeError(error, node.key);
+        for (const name of names) deps.owner.onNameRefused(subscriptionKind, name, error);
+      },
       onSettled: () => {},
       onGap: (gap) => deps.owner.emit("gap", gap),
     };

@@ -21,7 +21,7 @@ import type { Caching } from "../caching";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { announce, FanOut } from "../whole-cluster/fan-out";
-import { ClusterSubscriptions } from "./cluster-subscriptions";
+import { ClusterSubscriptions, type SubscriptionsDeps } from "./cluster-subscriptions";
 import { NodeCounts, ViewFactory, viewOf } from "./node-views";
 
 /** Receives the events below for the client. */
@@ -36,6 +36,7 @@ export interface WiringOwner {
   /** Any other public event. */
   emit(event: string, ...args: unknown[]): void;
   onMessage(message: Message): void;
+  onNameRefused: SubscriptionsDeps["owner"]["onNameRefused"];
   retryDelay(attempts: number, reason: Error | undefined): unknown;
 }
 

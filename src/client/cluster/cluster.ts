@@ -16,7 +16,7 @@ import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
 import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LEND, LIMITS, SOURCE, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
-import { emitLater, emitMessage } from "../events";
+import { emitLater, emitMessage, emitRefusal } from "../events";
 import { LendingClient } from "../lending-client";
 import { gatheredOf } from "../options/auto-pipelining";
 import {
@@ -392,6 +392,7 @@ function makeOwner(cluster: Cluster): WiringOwner {
     },
     emit: (event, ...args) => report(event, ...args),
     onMessage: (message) => emitMessage(cluster, message),
+    onNameRefused: (...refused) => emitRefusal(cluster, ...refused),
     retryDelay: (attempts, reason) => {
       const { clusterRetryStrategy } = cluster.options;
       if (typeof clusterRetryStrategy !== "function") return null;

@@ -9,7 +9,7 @@ import type { ClusterNode } from "../../cluster/cluster-node";
 import type { SlotMap } from "../../cluster/slot-map";
 import type { Placement } from "../../cluster/subscription-placement";
 import type { SubscriptionReconciler } from "../../cluster/subscription-reconciler";
-import { type SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
+import { KINDS, type SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
 import { ConnectionClosedError } from "../../errors";
 import type {
   KeyspaceEvents,
@@ -20,7 +20,7 @@ import type {
 import type { MessagesKind } from "../../streaming/messages";
 import { startInterval, stopInterval } from "../../util/scheduling";
 import type { ClusterWiring } from "../cluster/cluster-wiring";
-import { emitMessage } from "../events";
+import { emitMessage, emitRefusal } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
 import { messageReaders } from "../streams";
 
@@ -101,7 +101,9 @@ class ClusterKeyspace implements KeyspaceSource {
       },
       onGap: (gap) => this.onGap(gap),
       onSettled: () => this.onSettled(),
-      onRefused: (error, _node, _kind, [name]) => this.onRefused(error, String(name)),
+      onRefused: (error, _node, kind, names) => {
+        for (const name of names) this.onRefused(error, kind, name);
+      },
     });
     cluster.on("end", () => this.end());
   }
@@ -141,14 +143,14 @@ class ClusterKeyspace implements KeyspaceSource {
   subscribe(kind: MessagesKind, name: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.fresh.push({ name, resolve, reject });
-      this.reconciler.want(kindOf(kind), Buffer.from(name));
+      this.reconciler.want(KINDS[kind], Buffer.from(name));
       if (this.count++ > 0) return;
       this.timer = startInterval(() => this.wiring.refresher.request(null), REFRESH_MS).unref();
     });
   }
 
   unsubscribe(kind: MessagesKind, name: string): Promise<void> {
-    this.reconciler.unwant(kindOf(kind), Buffer.from(name));
+    this.reconciler.unwant(KINDS[kind], Buffer.from(name));
     if (--this.count === 0) stopInterval(this.timer);
     return Promise.resolve();
   }
@@ -167,11 +169,12 @@ class ClusterKeyspace implements KeyspaceSource {
   }
 
   /** A server refuses a name, which has an answer of its own because it has its own nodes. */
-  private onRefused(error: Error, name: string): void {
+  private onRefused(error: Error, kind: SubscriptionKind, refused: Buffer): void {
+    const name = String(refused);
     const { fresh } = this;
     this.fresh = fresh.filter((one) => one.name !== name);
     for (const one of fresh) if (one.name === name) one.reject(error);
-    this.events.emit("end", error, name);
+    emitRefusal(this.events, kind, refused, error);
   }
 
   /** The client has ended. */
@@ -181,8 +184,4 @@ class ClusterKeyspace implements KeyspaceSource {
     for (const { reject } of fresh) reject(new ConnectionClosedError());
     this.events.emit("end");
   }
-}
-
-function kindOf(kind: MessagesKind): SubscriptionKind {
-  return kind === "pattern" ? SubscriptionKind.Pattern : SubscriptionKind.Channel;
 }

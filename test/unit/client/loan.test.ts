@@ -33,7 +33,7 @@ describe("Loan", () => {
     server = await FakeServer.start(([word = ""]) => REPLIES[word]);
     released = [];
     refused = [];
-    const listener = { onStatus() {}, onNamedError() {}, onSelect() {}, onGap() {} };
+    const listener = { onStatus() {}, onNamedError() {}, onSelect() {}, onGap() {}, onNameRefused() {} };
     connection = openPooled(server, {}, { listener, messages: null });
     const lessor: Lessor = {
       onReleased: (_loan, isClean) => void released.push(isClean),
@@ -168,6 +168,7 @@ describe("Loan", () => {
       onOtherPush: ignore,
       onMonitorLine: ignore,
       onGap: ignore,
+      onNameRefused: ignore,
       onReady: ignore,
       onEnd: () => ends++,
     };

@@ -36,6 +36,7 @@ describe("PooledConnection", () => {
         onNamedError: (type, { message }) => tell("named", type)(message),
         onSelect: tell("select"),
         onGap: tell("gap"),
+        onNameRefused: tell("refused"),
       },
       messages: { onMessage: tell("message"), onOtherPush: tell("push") } as never,
       ...deps,

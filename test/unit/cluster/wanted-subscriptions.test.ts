@@ -100,8 +100,10 @@ describe("WantedSubscriptions", () => {
 
   it("forgets what the server refuses", () => {
     confirmed("subscribe", "a", "b");
-    wanted.refuse(Channel, [Buffer.from("a")]);
+    wanted.miss(Channel, Buffer.from("a"));
+    wanted.forget(Channel, [Buffer.from("a")]);
     expect(namesOf(Channel)).to.deep.equal(["b"]);
+    expect(wanted.takeGap()).to.equal(null);
   });
 
   it("tells a gap with the names that were missing, once", () => {

@@ -141,7 +141,13 @@ async function run(program: readonly Step[], retryPolicy: "at-least-once" | "at-
   const deps: LinkDeps = {
     identity: { name: "test", version: "1" },
     credentials: () => ({}),
-    listener: { onStatus: (status) => void words.push(status), onNamedError() {}, onSelect() {}, onGap() {} },
+    listener: {
+      onStatus: (status) => void words.push(status),
+      onNamedError() {},
+      onSelect() {},
+      onGap() {},
+      onNameRefused() {},
+    },
     messages: null,
     tracer: null,
     counts: new ConnectionCounts(),

@@ -96,6 +96,7 @@ describe("Link", () => {
           onNamedError() {},
           onSelect() {},
           onGap() {},
+          onNameRefused() {},
         },
         messages: null,
         tracer: null,

@@ -34,7 +34,7 @@ describe("restoreSubscriptions", () => {
     restoreSubscriptions(
       connection as unknown as Connection,
       subscriptions,
-      ({ message }) => void told.push(message),
+      (_kind, _name, { message }) => void told.push(message),
       () => void told.push(subscriptions.isEmpty ? "restored without names" : "restored"),
     );
     return commands.map(({ spec, args }) => [spec.lowerName, ...args.map(String)].join(" "));
