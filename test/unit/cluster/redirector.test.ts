@@ -4,13 +4,14 @@ import { expect } from "chai";
 import { askingFor } from "../../../src/cluster/asking";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
-import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
+import { type RedirectOptions, Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
 import type { Returned } from "../../../src/cluster/retry-queue";
 import { Batch, BatchKind } from "../../../src/command/batch";
-import type { Command } from "../../../src/command/command";
-import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { Command, Origin } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { ConnectionClosedError, ReplyError, WatchLostError } from "../../../src/errors";
 import { OfflineQueue } from "../../../src/link/offline-queue";
-import { CommandsOfTest } from "../../support/ending";
+import { CommandsOfTest, Ending } from "../../support/ending";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 
@@ -21,6 +22,10 @@ describe("Redirector", () => {
   let delaysMs: number[];
   let moved: string[];
   let isSealed: boolean;
+  let renewed: string[];
+  let told: number[];
+  let putBack: { commands: readonly Command[]; delayMs: number }[];
+  let options: RedirectOptions;
   let node: ClusterNode;
   let waiting: OfflineQueue;
   let other: ClusterNode;
@@ -32,6 +37,9 @@ describe("Redirector", () => {
     delaysMs = [];
     moved = [];
     isSealed = false;
+    renewed = [];
+    told = [];
+    putBack = [];
     isDenied = false;
     waiting = new OfflineQueue();
     node = new ClusterNode({ host: "h", port: 1 });
@@ -39,27 +47,35 @@ describe("Redirector", () => {
     node.client = {
       takeWaiting: (isWanted: (one: Command) => boolean) => waiting.takeThose(isWanted),
     } as never;
+    options = {
+      maxRedirections: 16,
+      retryDelayOnMoved: 0,
+      retryDelayOnFailover: 100,
+      retryDelayOnClusterDown: 100,
+      retryDelayOnTryAgain: 100,
+    };
     redirector = new Redirector(
       {
-        maxRedirections: 16,
-        retryDelayOnMoved: 0,
-        retryDelayOnFailover: 100,
-        retryDelayOnClusterDown: 100,
-        retryDelayOnTryAgain: 100,
+        ...options,
+        get retryDelayOnClusterDown() {
+          return options.retryDelayOnClusterDown;
+        },
       },
       {
         slots: { ownerOf: () => other },
         owners: {
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
+          holdAllOf: ({ key }: ClusterNode) => void renewed.push(`hold ${key}`),
           move: (slot: number, { key }: ClusterNode) => void moved.push(`${slot} ${key}`),
         },
         pool: {
           get isSealed() {
             return isSealed;
           },
-          list: () => [node],
+          list: () => [node, other],
           otherMaster: () => other,
           promote() {},
+          renew: ({ key }: ClusterNode) => void renewed.push(`renew ${key}`),
         },
         retries: {
           giveBack: (back: readonly Returned[]) => {
@@ -67,6 +83,8 @@ describe("Redirector", () => {
             delaysMs.push(...back.map((one) => one.delayMs));
           },
           onNewOwners: () => {},
+          putBack: (commands: readonly Command[], { delayMs }: { delayMs: number }) =>
+            void putBack.push({ commands, delayMs }),
         },
         refresher: {
           request() {},
@@ -74,7 +92,7 @@ describe("Redirector", () => {
             return isDenied;
           },
         },
-        onRedirected: null,
+        onRedirected: (slot: number) => void told.push(slot),
       } as unknown as RedirectorDeps,
     );
     redirector.isActive = true;
@@ -256,5 +274,113 @@ describe("Redirector", () => {
     delaysMs = [];
     expect(avoidedAfterLosses(), "without a table").to.equal(node.key);
     expect(delaysMs, "after the second loss another node is asked at once").to.deep.equal([100, 0, 0]);
+  });
+
+  it("tells which slots nodes have redirected", () => {
+    const [one, none] = [command("get", "a"), command("ping")];
+    [one.slot, none.slot] = [0, -1];
+    for (const unit of [one, none]) redirector.onReplyError(node, unit, new ReplyError("TRYAGAIN later"));
+    expect(told).to.deep.equal([0]);
+  });
+
+  it("takes nothing while the cluster is closing, and nothing that its link or another user has sent itself", () => {
+    const moved = new ReplyError("MOVED 7 h:2");
+    const [routed, direct, own] = [command("get", "a"), command("get", "a"), command("get", "a")];
+    [routed.slot, own.slot] = [7, 7];
+    own.origin = Origin.Client;
+    expect(redirector.onReplyError(node, direct, moved), "not routed").to.equal(false);
+    expect(redirector.onReplyError(node, own, moved), "of the client").to.equal(false);
+    redirector.isActive = false;
+    expect(redirector.onReplyError(node, routed, moved), "closing").to.equal(false);
+    expect(returned).to.deep.equal([]);
+  });
+
+  it("refuses a redirected transaction under a WATCH: nothing is watched at the other node", () => {
+    const ending = new Ending();
+    const exec = new Command(specOf("exec"), [], false, ending);
+    made.add(exec);
+    const commands = [command("multi"), command("set", "a", "1"), exec];
+    (makeTransaction(commands) as ClusterTransaction).isGuarded = true;
+    expect(redirector.onReplyError(node, commands[1] as Command, new ReplyError("MOVED 7 h:2"))).to.equal(
+      true,
+    );
+    expect(redirector.onReplyError(node, exec, new ReplyError("EXECABORT discarded"))).to.equal(true);
+    expect(ending.error).to.be.instanceOf(WatchLostError);
+    expect(returned).to.deep.equal([]);
+  });
+
+  it("connects anew, once, to a node that redirects to itself: a proxy may lead elsewhere then", () => {
+    const one = command("get", "a");
+    one.slot = 7;
+    redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:1"));
+    expect(renewed).to.deep.equal([`hold ${node.key}`, `renew ${node.key}`]);
+    node.isRenewed = true;
+    redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:1"));
+    expect(renewed).to.have.length(2);
+    expect(moved).to.deep.equal([]);
+  });
+
+  it("asks the masters with the port that an ASK without a host names, one after the other", () => {
+    const third = new ClusterNode({ host: "i", port: 2 });
+    const nodes = [node, other, third];
+    (redirector as unknown as { deps: { pool: { list(): ClusterNode[] } } }).deps.pool.list = () => nodes;
+    const one = command("get", "a");
+    one.slot = 7;
+    const asked: (string | undefined)[] = [];
+    for (const from of [node, other]) {
+      redirector.onReplyError(from, one, new ReplyError("ASK 7 ?:2"));
+      asked.push(one.extra?.trail?.next?.host);
+    }
+    expect(asked).to.deep.equal(["h", "i"]);
+    expect(one.extra?.trail?.next?.isAsk).to.equal(true);
+  });
+
+  it("waits at a named node that cannot be reached, longer with each attempt", () => {
+    const one = command("get", "a");
+    one.slot = 7;
+    other.isDown = true;
+    other.isLost = true;
+    for (let i = 0; i < 6; i++) redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"));
+    expect(delaysMs).to.deep.equal([100, 100, 100, 100, 200, 400]);
+  });
+
+  it("gives two nodes that name each other time to agree", () => {
+    const one = command("get", "a");
+    one.slot = 7;
+    for (let i = 0; i < 4; i++) {
+      redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"));
+      redirector.onReplyError(other, one, new ReplyError("MOVED 7 h:1"));
+    }
+    expect(delaysMs[0]).to.equal(0);
+    expect(delaysMs.at(-1)).to.be.above(0);
+    expect(delaysMs).to.deep.equal([...delaysMs].sort((a, b) => a - b));
+  });
+
+  it("fails a command that the cluster does not serve if the option says so", () => {
+    options = { ...options, retryDelayOnClusterDown: 0 };
+    const one = command("get", "a");
+    one.slot = 7;
+    expect(redirector.onReplyError(node, one, new ReplyError("CLUSTERDOWN The cluster is down"))).to.equal(
+      false,
+    );
+    expect([returned, node.isDoubted]).to.deep.equal([[], true]);
+  });
+
+  it("reads from other nodes for a while when a replica is without a cluster", () => {
+    const one = command("get", "a");
+    one.slot = 7;
+    node.role = "slave";
+    redirector.onReplyError(node, one, new ReplyError("CLUSTERDOWN The cluster is down"));
+    expect(node.takesReads).to.equal(false);
+  });
+
+  it("counts an attempt for each command of a slot that no node can take, and puts those back that have more", () => {
+    const [fresh, spent] = [command("get", "a"), command("get", "b")];
+    for (const one of [fresh, spent]) one.slot = 7;
+    spent.ensureExtra().ensureTrail().count = options.maxRedirections;
+    redirector.onUnreachable(node, [fresh, spent]);
+    expect([fresh.isSettled, spent.isSettled]).to.deep.equal([false, true]);
+    expect(putBack).to.deep.equal([{ commands: [fresh], delayMs: 100 }]);
+    expect(fresh.extra?.trail?.count).to.equal(1);
   });
 });

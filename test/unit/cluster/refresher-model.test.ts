@@ -291,6 +291,23 @@ describe("the refresher, on random programs", () => {
       );
     }
 
+    it("tells why a node does not serve, and takes a failed question for serving", () =>
+      home.liveAlone(async () => {
+        const refresher = make();
+        const reasonOf = async (answer: (command: Command) => void): Promise<string | undefined> => {
+          node.client = {
+            link: { dispatch: answer, isWritable: true, connection: null },
+          } as unknown as NodeClient;
+          const asked = refresher.reasonAgainst();
+          await home.pass(TIMEOUT_MS);
+          return (await asked)?.message;
+        };
+        expect(await reasonOf((one) => one.fulfil("cluster_state:ok", TEXT))).to.equal(undefined);
+        expect(await reasonOf((one) => one.fulfil("cluster_state:fail", TEXT))).to.match(/h:7000 .*fail/);
+        expect(await reasonOf((one) => one.fail(new Error("NOPERM")))).to.equal(undefined);
+        expect(await reasonOf(() => {})).to.match(/h:7000 .*did not answer/);
+      }));
+
     it("asks at the interval of the option until it is stopped", () =>
       home.liveAlone(async () => {
         const refresher = make(1000);

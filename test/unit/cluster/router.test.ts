@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
 import { ClusterNode, type NodeClient } from "../../../src/cluster/cluster-node";
 import { NodePool } from "../../../src/cluster/node-pool";
+import type { ReadPreference } from "../../../src/cluster/read-preference";
 import { RetryQueue } from "../../../src/cluster/retry-queue";
 import { ClusterRouter, type FanOutPart, type Splitter } from "../../../src/cluster/router";
 import { SlotMap } from "../../../src/cluster/slot-map";
@@ -18,20 +19,27 @@ const RETRY_DELAY_MS = 50;
 
 describe("ClusterRouter", () => {
   const commands = new CommandsOfTest();
-  let clock: SinonFakeTimers;
+  let clock: SinonFakeTimers | undefined;
   let pool: NodePool;
   let router: ClusterRouter;
   let nodes: ClusterNode[];
   let slots: SlotMap;
   let retries: RetryQueue;
   let plan: Splitter["plan"];
+  let announced: FanOutPart[] | null;
+  let retried: ClusterNode[];
   /** Node and command, in the order of sending. */
   let sent: string[];
 
-  beforeEach(() => {
+  beforeEach(() => make(null));
+
+  function make(reads: ReadPreference | null): void {
+    clock?.restore();
     clock = useFakeTimers();
     sent = [];
+    retried = [];
     plan = () => null;
+    announced = null;
     pool = new NodePool(
       {
         makeClient: ({ address }) => {
@@ -41,7 +49,8 @@ describe("ClusterRouter", () => {
             youngest.set(command.slot, command);
           };
           return {
-            link: { isLeaving: false, connection: null, session: { endedGuards: 0 } },
+            link: { isLeaving: false, connection: null, session: { endedGuards: 0 }, disconnect() {} },
+            isIdle: true,
             lastOf: (slot: number) => youngest.get(slot) ?? null,
             dispatch: take,
             dispatchBatch: (batch: readonly Command[]) => batch.forEach(take),
@@ -69,30 +78,30 @@ describe("ClusterRouter", () => {
       slots,
       pool,
       retries,
-      lifecycle: { admit() {} },
-      reads: null,
+      lifecycle: { admit: (all) => void sent.push(...all.map(({ spec }) => `admitted ${spec.lowerName}`)) },
+      reads,
       subscriptions,
       fanOut: { plan: (command) => plan(command) },
-      announce: () => null,
+      announce: () => announced,
       refresher: { request() {} },
-      redirector: { onUnreachable() {} },
+      redirector: { onUnreachable: (node) => void retried.push(node) },
     });
     router.isOpen = true;
     retries.resume();
-  });
+  }
 
   afterEach(() => {
     commands.failAll();
-    clock.restore();
+    clock?.restore();
   });
 
   it("keeps a transaction without keys until a node can be reached, and sends all of it there", () => {
     for (const node of nodes) pool.lose(node);
     router.dispatchBatch(["multi", "ping", "exec"].map((name) => commands.make(name)));
-    clock.tick(3 * RETRY_DELAY_MS);
+    clock?.tick(3 * RETRY_DELAY_MS);
     expect(sent).to.deep.equal([]);
     pool.regain(nodes[1] as ClusterNode);
-    clock.tick(RETRY_DELAY_MS);
+    clock?.tick(RETRY_DELAY_MS);
     expect(sent).to.deep.equal(["2 multi", "2 ping", "2 exec"]);
   });
 
@@ -149,7 +158,7 @@ describe("ClusterRouter", () => {
     router.dispatch(commands.make("set", "c", "1"));
     expect(sent).to.have.length(1);
     first.fulfil("1", { protocol: 2, replyMapping: "legacy" });
-    clock.tick(1);
+    clock?.tick(1);
     expect(sent.map((one) => one.slice(2))).to.deep.equal(["get", "set"]);
   });
 
@@ -179,5 +188,122 @@ describe("ClusterRouter", () => {
     later.slot = slotOfKey("d");
     router.sendAgain([later]);
     expect([sent.length, retries.isHeld(later.slot)]).to.deep.equal([1, true]);
+  });
+
+  it("hands everything to the lifecycle while the cluster is not open", () => {
+    router.isOpen = false;
+    router.dispatch(commands.make("get", "a"));
+    router.dispatchBatch([commands.make("set", "a", "1"), commands.make("multi")]);
+    expect(sent).to.deep.equal(["admitted get", "admitted set", "admitted multi"]);
+    expect(router.lastNodes).to.deep.equal([]);
+  });
+
+  it("sends commands without keys of a batch to the node of the nearest command with keys", () => {
+    const [first, second] = nodes as [ClusterNode, ClusterNode];
+    slots.move(slotOfKey("a"), second);
+    slots.move(slotOfKey("b"), first);
+    const batch = (...calls: string[][]): string[] => {
+      sent = [];
+      router.dispatchBatch(calls.map(([name = "", ...args]) => commands.make(name, ...args)));
+      return sent;
+    };
+    for (let i = 0; i < 10; i++) {
+      expect(batch(["get", "a"], ["ping"])).to.deep.equal(["2 get", "2 ping"]);
+      expect(batch(["ping"], ["get", "b"], ["get", "a"])).to.have.members(["1 ping", "1 get", "2 get"]);
+      const together = batch(["ping"], ["time"], ["dbsize"]);
+      expect(new Set(together.map((one) => one[0])).size, "without any keys").to.equal(1);
+    }
+    expect(router.lastNodes).to.have.length(1);
+    second.isDown = true;
+    expect(batch(["ping"], ["get", "a"]), "the owner is down").to.deep.equal(["1 ping"]);
+  });
+
+  it("waits for an owner that is down, and for one that is lost asks another master", () => {
+    const [first] = nodes as [ClusterNode];
+    const slot = slotOfKey("a");
+    slots.move(slot, first);
+    first.isDown = true;
+    router.dispatch(commands.make("get", "a"));
+    expect([sent, retries.isHeld(slot)]).to.deep.equal([[], true]);
+    pool.lose(first);
+    clock?.tick(RETRY_DELAY_MS);
+    expect([sent, retried]).to.deep.equal([["2 get"], []]);
+  });
+
+  it("gives the commands of a lost owner back if no other master can be asked", () => {
+    const [first] = nodes as [ClusterNode];
+    slots.move(slotOfKey("a"), first);
+    for (const node of nodes) pool.lose(node);
+    const waited = commands.make("get", "a");
+    waited.slot = slotOfKey("a");
+    router.sendAgain([waited]);
+    expect([sent, retried]).to.deep.equal([[], [first]]);
+  });
+
+  it("refuses a transaction whose WATCH was sent over another connection, and sends the others of the batch", () => {
+    slots.move(slotOfKey("a"), nodes[0] as ClusterNode);
+    router.dispatch(commands.make("watch", "a"));
+    pool.renew(nodes[0] as ClusterNode);
+    sent = [];
+    const outcomes = ["multi", "set", "exec"].map((name) => {
+      const ending = new Ending();
+      const command = new Command(specOf(name), name === "set" ? ["a", "1"] : [], false, ending);
+      commands.add(command);
+      return { command, ending };
+    });
+    router.dispatchBatch([...outcomes.map(({ command }) => command), commands.make("get", "a")]);
+    for (const { ending } of outcomes) expect(ending.error).to.be.instanceOf(WatchLostError);
+    expect(sent).to.deep.equal(["1 get"]);
+  });
+
+  it("tells every master the fieldsets of HIMPORT", () => {
+    const [first, second] = nodes as [ClusterNode, ClusterNode];
+    announced = [first, second].map((node) => ({
+      command: commands.make("himport", "prepare", "f", "x"),
+      node,
+    }));
+    router.dispatch(commands.make("himport", "prepare", "f", "x"));
+    expect(sent).to.have.members(["1 himport", "2 himport"]);
+  });
+
+  describe("with reads from replicas", () => {
+    let choose: () => ClusterNode;
+
+    beforeEach(() => {
+      make({ choose: () => choose(), roleFor: () => "slave" } as unknown as ReadPreference);
+      slots.move(slotOfKey("a"), nodes[0] as ClusterNode);
+    });
+
+    it("sends reads where the choice says, and writes to the master", () => {
+      choose = () => nodes[1] as ClusterNode;
+      router.dispatch(commands.make("get", "a"));
+      router.dispatch(commands.make("set", "a", "1"));
+      router.dispatchBatch([commands.make("get", "a"), commands.make("set", "a", "1")]);
+      expect(sent).to.have.members(["2 get", "1 set", "2 get", "1 set"]);
+    });
+
+    it("reads from the master if the chosen node is down", () => {
+      (nodes[1] as ClusterNode).isDown = true;
+      choose = () => nodes[1] as ClusterNode;
+      router.dispatch(commands.make("get", "a"));
+      expect(sent).to.deep.equal(["1 get"]);
+    });
+
+    it("fails only the read for which the function of the application throws", () => {
+      choose = () => {
+        throw new Error("no choice");
+      };
+      for (const dispatch of [
+        (one: Command) => router.dispatch(one),
+        (one: Command) => router.dispatchBatch([one, commands.make("set", "a", "1")]),
+      ]) {
+        const ending = new Ending();
+        const read = new Command(specOf("get"), ["a"], false, ending);
+        commands.add(read);
+        dispatch(read);
+        expect(ending.error?.message).to.equal("no choice");
+      }
+      expect(sent).to.deep.equal(["1 set"]);
+    });
   });
 });

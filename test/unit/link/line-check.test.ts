@@ -1,0 +1,93 @@
+/** A connection that is asked before a command after a long silence: when it may go on, and when it is over. */
+
+import { expect } from "chai";
+import type { Command } from "../../../src/command/command";
+import type { Connection } from "../../../src/connection/connection";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+type Modules = typeof import("../../../src/link/line-check") & typeof import("../../../src/errors");
+const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
+/** More than any limit. */
+const LONG_MS = 60_000;
+
+describe("LineCheck", () => {
+  let home: InVirtualTime<Modules>;
+  let told: string[];
+  let ping: Command;
+  let connection: { handshakeMs: number; bytesRead: number };
+
+  before(() => {
+    home = inVirtualTime(() => ({
+      ...require("../../../src/link/line-check"),
+      ...require("../../../src/errors"),
+    }));
+  });
+
+  /** A check of a connection with a handshake of this length; it is over after the test. */
+  function check(work: () => Promise<void>, handshakeMs = 1): Promise<void> {
+    return home.liveAlone(async () => {
+      told = [];
+      connection = Object.assign(
+        {
+          sendAhead: (command: Command) => {
+            ping = command;
+            told.push(command.spec.lowerName);
+          },
+          goOn: () => void told.push("goes on"),
+        },
+        { handshakeMs, bytesRead: 10 },
+      );
+      const made = new home.modules.LineCheck(
+        connection as unknown as Connection,
+        (limitMs) => void told.push(`silent ${limitMs}`),
+      );
+      await work();
+      ping.fail(new home.modules.ConnectionClosedError());
+      await home.pass(LONG_MS);
+      made.stop();
+      expect(home.time.pending).to.equal(0);
+    });
+  }
+
+  it("goes on with the reply, and does nothing later", () =>
+    check(async () => {
+      expect(told).to.deep.equal(["ping"]);
+      ping.fulfil("PONG", TEXT);
+      await home.pass(LONG_MS);
+      expect(told).to.deep.equal(["ping", "goes on"]);
+    }));
+
+  it("takes an error for a reply: the user may have no right to PING", () =>
+    check(async () => {
+      ping.fail(new home.modules.ReplyError("NOPERM this user has no permissions"));
+      expect(told).to.deep.equal(["ping", "goes on"]);
+    }));
+
+  it("is over when the connection is lost", () =>
+    check(async () => {
+      ping.fail(new home.modules.ConnectionClosedError());
+      await home.pass(LONG_MS);
+      expect(told).to.deep.equal(["ping"]);
+    }));
+
+  it("takes any byte for a sign of life when its time is over", () =>
+    check(async () => {
+      connection.bytesRead++;
+      await home.pass(LONG_MS);
+      expect(told).to.deep.equal(["ping", "goes on"]);
+    }));
+
+  it("tells of a silence once, which may last longer where the handshake was slow", async () => {
+    const limits: number[] = [];
+    for (const handshakeMs of [1, 500, 1_000_000]) {
+      await check(async () => {
+        await home.pass(LONG_MS);
+        expect(told).to.have.length(2);
+        limits.push(Number(/^silent (\d+)$/.exec(told[1] ?? "")?.[1]));
+      }, handshakeMs);
+    }
+    const [least, slow, most] = limits as [number, number, number];
+    expect(slow).to.be.above(500).and.above(least).and.below(most);
+    expect(most).to.be.below(LONG_MS);
+  });
+});
