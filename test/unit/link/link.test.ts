@@ -1,22 +1,39 @@
-/** A link on a scripted connection: moves to another connection, the end after QUIT, the renewal of credentials. */
+/** A link on scripted connections: moves to another one, losses, the end after QUIT, the renewal of credentials. */
 
 import { Duplex } from "node:stream";
 import { expect } from "chai";
 import { waitUntil } from "../../../scripts/servers/wait-until";
 import { Batch, BatchKind } from "../../../src/command/batch";
+import { Command, CommandState } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
 import { Connection } from "../../../src/connection/connection";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
+import {
+  ConnectionClosedError,
+  MaxRetriesPerRequestError,
+  MonitorModeError,
+  OfflineQueueDisabledError,
+  SelectOnClusterError,
+} from "../../../src/errors";
 import { AbstractConnector } from "../../../src/link/connector";
 import type { ExpiringCredentials } from "../../../src/link/credentials";
 import { Link } from "../../../src/link/link";
-import { type LinkMover, type MovableLink, NO_MOVER } from "../../../src/link/link-options";
+import {
+  type LinkMover,
+  type LinkOptions,
+  type MovableLink,
+  NO_MOVER,
+  type Takeover,
+} from "../../../src/link/link-options";
 import type { LinkStatus } from "../../../src/link/link-state";
 import { RequestParser } from "../../../testing/src/protocol/request-parser";
-import { CommandsOfTest } from "../../support/ending";
+import { CommandsOfTest, Ending } from "../../support/ending";
 
 /** Keeps its requests, and answers the handshake of a server that knows only RESP2, AUTH and QUIT. */
 class Peer extends Duplex {
   readonly requests: string[] = [];
+  /** The server closes each connection at its first request. */
+  isRefusing = false;
   private readonly parser = new RequestParser();
 
   override _read(): void {}
@@ -28,24 +45,39 @@ class Peer extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    if (this.isRefusing) {
+      this.destroy();
+      return;
+    }
     this.parser.push(chunk);
     for (let words = this.parser.next(); words !== null; words = this.parser.next()) {
       const [name = ""] = words;
       this.requests.push(name === "auth" ? words.join(" ") : name);
       if (name === "hello") this.push("-ERR unknown command 'HELLO'\r\n");
-      if (name === "auth" || name === "quit") this.push("+OK\r\n");
+      if (name === "auth" || name === "quit" || name === "monitor") this.push("+OK\r\n");
+      if (name === "info") this.push("$13\r\nrole:master\r\n\r\n");
     }
     done();
   }
 }
 
 class PeerConnector extends AbstractConnector {
-  constructor(private readonly peer: Peer) {
+  /** @param next Makes the other end of a connection. */
+  constructor(private readonly next: () => Peer) {
     super(20);
   }
 
-  override connect(): Promise<Duplex> {
-    return Promise.resolve(this.peer);
+  override async connect(): Promise<Duplex> {
+    return this.next();
+  }
+}
+
+/** Takes a server only at the second look. */
+class ChoosyConnector extends PeerConnector {
+  readonly looks: (string | undefined)[] = [];
+
+  override check({ role }: Record<string, string>): boolean {
+    return this.looks.push(role) > 1;
   }
 }
 
@@ -79,21 +111,46 @@ describe("Link", () => {
   let counts: ConnectionCounts;
   let statuses: LinkStatus[];
   let credentials: ExpiringCredentials[];
+  let peers: Peer[];
+  let isRefused: boolean;
+  let reported: Error[];
 
-  beforeEach(() => {
+  beforeEach(() => make());
+
+  function nextPeer(): Peer {
     peer = new Peer();
+    peer.isRefusing = isRefused;
+    peers.push(peer);
+    return peer;
+  }
+
+  function make(
+    options: Partial<LinkOptions> = {},
+    connector?: AbstractConnector,
+    takeover?: Takeover,
+  ): void {
+    peers = [];
+    reported = [];
+    isRefused = false;
     counts = new ConnectionCounts();
     statuses = [];
     credentials = [];
     link = new Link(
-      { watchdog: { idleMs: 5000 }, disableClientInfo: true, enableReadyCheck: false, disconnectTimeout: 20 },
-      new PeerConnector(peer),
+      {
+        watchdog: { idleMs: 5000 },
+        disableClientInfo: true,
+        enableReadyCheck: false,
+        disconnectTimeout: 20,
+        retryStrategy: () => 0,
+        ...options,
+      },
+      connector ?? new PeerConnector(nextPeer),
       {
         identity: { name: "test", version: "1" },
         credentials: () => credentials.shift() ?? {},
         listener: {
           onStatus: (status) => void statuses.push(status),
-          onNamedError() {},
+          onNamedError: (_name, error) => void reported.push(error),
           onSelect() {},
           onGap() {},
           onNameRefused() {},
@@ -102,14 +159,14 @@ describe("Link", () => {
         tracer: null,
         counts,
         redirects: () => false,
-        takeover: null,
+        takeover: takeover ?? null,
         makeMover: (movable) => {
           mover = new EagerMover(movable);
           return mover;
         },
       },
     );
-  });
+  }
 
   async function connect(): Promise<void> {
     await link.connect();
@@ -119,12 +176,26 @@ describe("Link", () => {
   afterEach(async () => {
     commands.failAll();
     link.disconnect();
-    peer.destroy();
+    for (const one of peers) one.destroy();
     await ended();
   });
 
+  function becomes(status: LinkStatus): Promise<void> {
+    return waitUntil(() => Promise.resolve(link.status === status), { timeoutMs: 5000, what: status });
+  }
+
+  /** One that has never connected may stay as it is. */
   function ended(): Promise<void> {
-    return waitUntil(() => Promise.resolve(link.status === "end"), { timeoutMs: 5000, what: "the end" });
+    return link.status === "wait" ? Promise.resolve() : becomes("end");
+  }
+
+  /** A command, and how it ends. */
+  function call(name: string, ...args: string[]): Ending {
+    const ending = new Ending();
+    const command = new Command(specOf(name), args, false, ending);
+    commands.add(command);
+    link.dispatch(command);
+    return ending;
   }
 
   function dispatch(kind: BatchKind, ...calls: string[][]): void {
@@ -221,5 +292,116 @@ describe("Link", () => {
     await connect();
     await requested(1);
     expect(peer.requests).to.deep.equal(["auth new"]);
+  });
+
+  it("connects again after a loss and sends unanswered commands again, in order", async () => {
+    await connect();
+    call("get", "a");
+    call("set", "b", "1");
+    await requested(2);
+    peer.destroy();
+    await waitUntil(() => Promise.resolve(peers.length === 2), { timeoutMs: 5000, what: "an attempt" });
+    call("get", "c");
+    await becomes("ready");
+    await waitUntil(() => Promise.resolve(peer.requests.at(-1) === "get"), { timeoutMs: 5000, what: "get" });
+    expect(peers.length).to.equal(2);
+    expect(peer.requests.slice(-3)).to.deep.equal(["get", "set", "get"]);
+    expect([counts.lost, counts.attempts, counts.resent]).to.deep.equal([1, 2, 2]);
+  });
+
+  it("connects again to find the server that its connector wants", async () => {
+    const connector = new ChoosyConnector(nextPeer);
+    make({ enableReadyCheck: true }, connector);
+    link.connect().catch(() => {});
+    await becomes("ready");
+    expect([connector.looks, peers.length, counts.opened]).to.deep.equal([["master", "master"], 2, 1]);
+  });
+
+  it("ends with the error of its connector, which the waiting commands get", async () => {
+    const error = new Error("no address");
+    make({}, new PeerConnector(() => expect.fail(error.message)));
+    const waits = call("get", "a");
+    await becomes("end");
+    expect(waits.error?.message).to.equal(error.message);
+    expect([reported.map(({ message }) => message), waits.times]).to.deep.equal([[error.message], 1]);
+  });
+
+  it("fails waiting commands after their attempts, and goes on connecting", async () => {
+    make({ maxRetriesPerRequest: 1 });
+    isRefused = true;
+    const waits = call("get", "a");
+    await waitUntil(() => Promise.resolve(waits.times > 0), { timeoutMs: 5000, what: "the failure" });
+    expect(waits.error).to.be.instanceOf(MaxRetriesPerRequestError);
+    isRefused = false;
+    await becomes("ready");
+    expect(counts.attempts).to.be.at.least(3);
+  });
+
+  it("fails commands that would have to wait if the option says so", async () => {
+    make({ enableOfflineQueue: false });
+    const early = call("get", "a");
+    expect(early.error).to.be.instanceOf(OfflineQueueDisabledError);
+    await becomes("ready");
+    expect(call("get", "a").error).to.equal(null);
+    expect(link.queue?.length).to.equal(1);
+  });
+
+  it("fails commands that come after its end", async () => {
+    await connect();
+    link.disconnect();
+    const atOnce = call("get", "a");
+    await ended();
+    const batch = [commands.make("get", "a"), commands.make("get", "b")];
+    link.dispatchBatch(batch);
+    for (const { error } of [atOnce, call("get", "c")]) expect(error).to.be.instanceOf(ConnectionClosedError);
+    expect(batch.map(({ isSettled }) => isSettled)).to.deep.equal([true, true]);
+  });
+
+  it("only monitors if the option says so", async () => {
+    make({ monitor: true });
+    link.connect().catch(() => {});
+    await becomes("monitoring");
+    expect([link.mode, peer.requests.at(-1)]).to.deep.equal(["monitor", "monitor"]);
+    expect(call("get", "a").error).to.be.instanceOf(MonitorModeError);
+  });
+
+  it("refuses a SELECT of another database on a node of a cluster", async () => {
+    const takeover = { takesOver: () => false, takeOver() {}, madeWhole: (all: readonly Command[]) => all };
+    make({}, undefined, takeover);
+    await connect();
+    expect(call("select", "1").error).to.be.instanceOf(SelectOnClusterError);
+    expect(call("select", "0").error).to.equal(null);
+    await requested(1);
+    expect(peer.requests).to.deep.equal(["select"]);
+  });
+
+  it("leaves its connection at once for another server", async () => {
+    make({ retryStrategy: () => 60_000 });
+    await connect();
+    const error = new Error("demoted");
+    link.restart(error);
+    await waitUntil(() => Promise.resolve(peers.length === 2), { timeoutMs: 5000, what: "an attempt" });
+    await becomes("ready");
+    peer.destroy();
+    await becomes("reconnecting");
+    link.restart(error);
+    await becomes("ready");
+    expect(reported).to.deep.equal([error, error]);
+  });
+
+  it("knows how many commands are before one that waits", async () => {
+    await connect();
+    const [first, second] = [commands.make("get", "a"), commands.make("get", "b")];
+    for (const one of [first, second]) {
+      one.ensureExtra();
+      link.dispatch(one);
+    }
+    await requested(2);
+    expect([first, second].map((one) => link.positionOf(one).commandsAhead)).to.deep.equal([0, 1]);
+    expect(link.positionOf({ state: CommandState.Queued, extra: null }).commandsAhead).to.equal(1);
+    expect([link.inFlight, link.isIdle, link.queue?.length]).to.deep.equal([2, false, 2]);
+    peer.push("+1\r\n+2\r\n");
+    await waitUntil(() => Promise.resolve(link.isIdle), { timeoutMs: 5000, what: "the replies" });
+    expect(link.inFlight).to.equal(0);
   });
 });
