@@ -13,18 +13,20 @@ import { findIoredisUse } from "./src/ioredis-use.mjs";
 import { planNodeRedis } from "./src/node-redis-use.mjs";
 import { readProject } from "./src/project.mjs";
 import { report, write } from "./src/report.mjs";
+import { installable } from "./src/specifier.mjs";
 
 const own = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"));
 const HELP = `sluice-migrate [folder] [options]
 
-Finds the use of ioredis and node-redis in a project and says what has to change. Nothing is written without --write.
+Finds the use of ioredis and node-redis in a project, and shows the changes. It writes nothing without --write.
 
   --write              write the changes
-  --spec SPEC          what package.json gets: a version, or file:./sluice-${own.version}.tgz (default ^${own.version})
+  --spec SPEC          the version or address of sluice for package.json (default: sluice-${own.version}.tgz in the folder
+                       of the project, else the version on the registry)
   --manager NAME       npm, pnpm, yarn or bun (default: by the lock file)
-  --source FOLDER      reads and writes sources in this folder or file only; may be given several times (default: all
-                       sources of the project but those that git ignores)
-  --json               the plan as JSON
+  --source FOLDER      read and write sources in this folder or file only; may be repeated (default: all sources of the
+                       project except those that git ignores)
+  --json               print the plan as JSON
   --help`;
 
 function readArguments() {
@@ -47,10 +49,10 @@ async function main() {
   }
   const project = readProject(resolve(positionals[0] ?? "."), values.manager, values.source);
   const plan = { edits: [], removals: [], notes: [] };
-  const version = `^${own.version}`;
-  planAlias(project, values.spec, version, plan);
+  const available = () => installable(project, own);
+  planAlias(project, values.spec, available, plan);
   findIoredisUse(project, plan);
-  await planNodeRedis(project, values.spec, version, plan);
+  await planNodeRedis(project, values.spec, available, plan);
   if (values.write) write(project, plan);
   if (values.json) console.log(JSON.stringify(plan, null, 2));
   else report(project, plan, values.write);

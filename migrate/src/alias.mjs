@@ -128,14 +128,14 @@ function planLock(project, plan) {
   plan.removals.push(...places, "node_modules/.package-lock.json");
 }
 
-/** @param wanted The specifier asked for on the command line; undefined takes the version at hand. */
-export function planAlias(project, wanted, version, plan) {
+/** @param wanted The specifier of the command line; without it, the present one stays, or `available()` returns one. */
+export function planAlias(project, wanted, available, plan) {
   const field = fieldOf(project, "ioredis");
   const dependants = dependantsOf(project);
   const isNeeded = dependants === undefined || dependants.length > 0;
   if (field === undefined && !(dependants?.length > 0)) return;
   const present = field === undefined ? undefined : project.manifest[field].ioredis;
-  const spec = wanted === undefined && isMoved(present) ? present : aliased(wanted ?? version);
+  const spec = wanted === undefined && isMoved(present) ? present : aliased(wanted ?? available());
   if (field === "peerDependencies") {
     plan.notes.push({
       text: "ioredis is a peer dependency: the program that installs this package chooses the client",

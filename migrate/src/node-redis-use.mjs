@@ -8,14 +8,14 @@ const PACKAGES = ["redis", "@redis/client"];
 const HAS_CLIENTS = /["'](?:redis|@redis\/client|sluice)["']/;
 const PAGE = "moving-from-node-redis.md";
 
-/** @param wanted The specifier asked for on the command line; undefined keeps what is there, or takes the version. */
-export async function planNodeRedis(project, wanted, version, plan) {
+/** @param wanted The specifier of the command line; without it, the present one stays, or `available()` returns one. */
+export async function planNodeRedis(project, wanted, available, plan) {
   const used = PACKAGES.filter((name) => fieldOf(project, name) !== undefined);
   const files = project.sources.filter((file) => HAS_CLIENTS.test(project.read(file)));
   if (files.length === 0 || used.length === 0) return;
   const field = fieldOf(project, "sluice");
   const isChosen = wanted === undefined || wanted === project.manifest[field]?.sluice;
-  if (field === undefined || !isChosen) addDependency(project, plan, "sluice", wanted ?? version);
+  if (field === undefined || !isChosen) addDependency(project, plan, "sluice", wanted ?? available());
   // The compiler takes a second to load, and projects on ioredis do not need it.
   const { ClientTypes } = await import("./client-types.mjs");
   const { Rewriter } = await import("./rewrite-calls.mjs");

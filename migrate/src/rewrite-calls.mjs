@@ -18,10 +18,6 @@ const OLD_IMPORT = /["'](?:redis|@redis\/client)["']/;
 const ENDINGS = { close: "quit", quit: "quit", destroy: "disconnect", disconnect: "disconnect" };
 /** Methods with another name or another reply, which a person has to change. */
 const OTHERWISE = {
-  scanIterator: "scanStream(), an async iterable of arrays",
-  hScanIterator: "hscanStream()",
-  sScanIterator: "sscanStream()",
-  zScanIterator: "zscanStream()",
   zRangeWithScores: 'zrange(…, "WITHSCORES"), which returns a flat list',
   subscribe: 'subscribe(channel) and on("message", (channel, message) => …)',
   pSubscribe: 'psubscribe(pattern) and on("pmessage", …)',
@@ -34,6 +30,21 @@ const OTHERWISE = {
   withAbortSignal: "with({ signal })",
   legacy: "a callback as the last argument of any method",
   executeIsolated: "duplicate()",
+};
+/** Iterators over keys or elements: the method here, and the body of the loop over one of its arrays. */
+const ITERATORS = {
+  scanIterator: ["scanStream", "keys", "for (const key of keys) …"],
+  sScanIterator: ["sscanStream", "members", "for (const member of members) …"],
+  hScanIterator: [
+    "hscanStream",
+    "list",
+    "for (let i = 0; i < list.length; i += 2) { const [field, value] = list.slice(i, i + 2); … }",
+  ],
+  zScanIterator: [
+    "zscanStream",
+    "list",
+    "for (let i = 0; i < list.length; i += 2) { const [member, score] = list.slice(i, i + 2); … }",
+  ],
 };
 const ENTRIES = "[[id, [field, value, …]], …]";
 const STREAMS = `[[stream, ${ENTRIES}], …]`;
@@ -234,6 +245,10 @@ export class Rewriter {
       if (ENDINGS[method] !== method) this.replace(name, ENDINGS[method]);
       return;
     }
+    if (method in ITERATORS) {
+      this.note(node, `${method}(): use ${this.loopOf(node, ITERATORS[method])}`);
+      return;
+    }
     if (method in OTHERWISE) {
       // What exists in both may have been mended since the file was moved.
       if (this.isMoved && METHODS.has(method)) return;
@@ -249,6 +264,21 @@ export class Rewriter {
       this.note(node, `${method}(): sluice replies with arrays instead of objects: ${REPLIES[lower]}`);
     }
     this.changeArguments(node, lower);
+  }
+
+  /** The loop that replaces an iterator, with the arguments of the call. */
+  loopOf(node, [method, name, body]) {
+    const passed = node.arguments.map((one) => this.scanOptions(one)).join(", ");
+    const client = node.expression.expression.getText();
+    return `for await (const ${name} of ${client}.${method}(${passed})) { ${body} }`;
+  }
+
+  /** The options of a scan, whose names are in lower case here; other arguments stay as they are. */
+  scanOptions(node) {
+    const fields = ts.isObjectLiteralExpression(node) ? this.fieldsOf(node) : null;
+    if (fields === null) return node.getText();
+    const made = Object.entries(fields).map(([key, value]) => `${key.toLowerCase()}: ${value.getText()}`);
+    return `{ ${made.join(", ")} }`;
   }
 
   changeRaw(node, name) {

@@ -57,6 +57,9 @@ function project(files: Readonly<Record<string, unknown>>): string {
   return directory;
 }
 
+/** The specifier of a published version, which the tool of a checkout does not choose itself. */
+const PUBLISHED_SPEC = ["--spec", "^6.0.0"];
+
 async function migrate(directory: string, ...args: string[]): Promise<Plan> {
   const { stdout } = await run(process.execPath, [program, directory, "--json", ...args]);
   return JSON.parse(stdout) as Plan;
@@ -119,7 +122,7 @@ describe("sluice-migrate", function () {
 
   it("npm: line, override, and the entries of the lock file that would keep the old copies", async () => {
     const directory = project({ "package.json": MANIFEST, "package-lock.json": NPM_LOCK });
-    const plan = await migrate(directory);
+    const plan = await migrate(directory, ...PUBLISHED_SPEC);
     const manifest = JSON.parse(editOf(plan, "package.json")) as Record<string, Record<string, string>>;
     expect(manifest.dependencies).to.deep.equal({ bullmq: "5.81.5", ioredis: "npm:sluice@^6.0.0" });
     expect(manifest.overrides).to.deep.equal({ ioredis: "$ioredis" });
@@ -132,17 +135,20 @@ describe("sluice-migrate", function () {
 
   it("npm: no override where nothing else wants the client", async () => {
     const lock = { lockfileVersion: 3, packages: { "": {}, "node_modules/ioredis": { version: "6.0.0" } } };
-    const plan = await migrate(project({ "package.json": MANIFEST, "package-lock.json": lock }));
+    const plan = await migrate(
+      project({ "package.json": MANIFEST, "package-lock.json": lock }),
+      ...PUBLISHED_SPEC,
+    );
     expect(plan.edits.map(({ file }) => file)).to.deep.equal(["package.json"]);
     expect(editOf(plan, "package.json")).to.not.include("overrides");
   });
 
   it("pnpm: overrides in the workspace file, beside what stands there", async () => {
     const files = { "package.json": MANIFEST, "pnpm-lock.yaml": PNPM_LOCK };
-    const alone = await migrate(project(files));
+    const alone = await migrate(project(files), ...PUBLISHED_SPEC);
     expect(editOf(alone, "pnpm-workspace.yaml")).to.equal('overrides:\n  ioredis: "$ioredis"\n');
     const workspace = "packages:\n  - apps/*\noverrides:\n  left: 1.0.0\n";
-    const beside = await migrate(project({ ...files, "pnpm-workspace.yaml": workspace }));
+    const beside = await migrate(project({ ...files, "pnpm-workspace.yaml": workspace }), ...PUBLISHED_SPEC);
     expect(editOf(beside, "pnpm-workspace.yaml")).to.equal(
       'packages:\n  - apps/*\noverrides:\n  ioredis: "$ioredis"\n  left: 1.0.0\n',
     );
@@ -157,10 +163,13 @@ describe("sluice-migrate", function () {
   dependencies:
     ioredis: "npm:^5.4.1"
 `;
-    const plan = await migrate(project({ "package.json": MANIFEST, "yarn.lock": lock }));
+    const plan = await migrate(project({ "package.json": MANIFEST, "yarn.lock": lock }), ...PUBLISHED_SPEC);
     expect(editOf(plan, "package.json")).to.not.include("resolutions");
     const bullmq = `"bullmq@npm:5.81.5":\n  dependencies:\n    ioredis: "npm:5.11.1"\n\n${lock}`;
-    const other = await migrate(project({ "package.json": MANIFEST, "yarn.lock": bullmq }));
+    const other = await migrate(
+      project({ "package.json": MANIFEST, "yarn.lock": bullmq }),
+      ...PUBLISHED_SPEC,
+    );
     expect(editOf(other, "package.json")).to.include("resolutions");
   });
 
@@ -169,7 +178,7 @@ describe("sluice-migrate", function () {
     ["bun", "bun.lock", BUN_LOCK, "overrides"],
   ] as const) {
     it(`${manager}: ${field} with the same value`, async () => {
-      const plan = await migrate(project({ "package.json": MANIFEST, [file]: lock }));
+      const plan = await migrate(project({ "package.json": MANIFEST, [file]: lock }), ...PUBLISHED_SPEC);
       const manifest = JSON.parse(editOf(plan, "package.json")) as Record<string, Record<string, string>>;
       expect(manifest[field]).to.deep.equal({ ioredis: "npm:sluice@^6.0.0" });
       expect(plan.removals).to.deep.equal([]);
@@ -202,6 +211,48 @@ describe("sluice-migrate", function () {
     });
   }
 
+  describe("without --spec", () => {
+    const NODE_REDIS = {
+      "package.json": { private: true, dependencies: { redis: "^5.0.0" } },
+      "main.js": 'const { createClient } = require("redis");\nconst client = createClient();\n',
+    };
+    const specOf = (plan: Plan, name: string): string | undefined =>
+      (JSON.parse(editOf(plan, "package.json")) as typeof MANIFEST & { dependencies: Record<string, string> })
+        .dependencies[name];
+
+    it("takes the packed client in the folder of the project", async () => {
+      const packed = { "sluice-6.0.0.tgz": "" };
+      const ioredis = await migrate(project({ "package.json": MANIFEST, ...packed }));
+      const nodeRedis = await migrate(project({ ...NODE_REDIS, ...packed }));
+      const found = [specOf(ioredis, "ioredis"), specOf(nodeRedis, "sluice")];
+      expect(found).to.deep.equal(["file:./sluice-6.0.0.tgz", "file:./sluice-6.0.0.tgz"]);
+    });
+
+    it("asks for it if there is none, and writes nothing", async () => {
+      for (const files of [{ "package.json": MANIFEST }, NODE_REDIS]) {
+        const directory = project(files);
+        const failure = await migrate(directory, "--write").catch(({ stderr }) => stderr as string);
+        expect(failure).to.include(`sluice-6.0.0.tgz is not in ${directory}`);
+        expect(failure).to.include("--spec file:../sluice-6.0.0.tgz");
+        expect(JSON.parse(readFileSync(join(directory, "package.json"), "utf8"))).to.deep.equal(
+          files["package.json"],
+        );
+      }
+    });
+
+    it("takes the version on the registry if it was published itself", async () => {
+      const tool = join(temporaryDirectory(), "migrate");
+      cpSync(join(root, "migrate"), tool, { recursive: true });
+      const own = JSON.parse(readFileSync(join(tool, "package.json"), "utf8")) as object;
+      const released = { ...own, homepage: "https://example.org/sluice#readme" };
+      writeFileSync(join(tool, "package.json"), JSON.stringify(released));
+      const directory = project({ "package.json": MANIFEST });
+      const program = join(tool, "sluice-migrate.mjs");
+      const { stdout } = await run(process.execPath, [program, directory, "--json"]);
+      expect(specOf(JSON.parse(stdout) as Plan, "ioredis")).to.equal("npm:sluice@^6.0.0");
+    });
+  });
+
   it("asks which manager when there are lock files of two", async () => {
     const directory = project({ "package.json": MANIFEST, "yarn.lock": "", "package-lock.json": NPM_LOCK });
     const failure = await migrate(directory).then(
@@ -209,7 +260,7 @@ describe("sluice-migrate", function () {
       ({ stderr }: { stderr: string }) => stderr,
     );
     expect(failure).to.include("--manager");
-    expect((await migrate(directory, "--manager", "yarn")).edits).to.have.length(1);
+    expect((await migrate(directory, "--manager", "yarn", ...PUBLISHED_SPEC)).edits).to.have.length(1);
   });
 
   it("finds deep imports that are not public, cluster clients and options that differ, with their lines", async () => {
@@ -219,7 +270,7 @@ import type { RedisOptions } from "ioredis/built/redis/RedisOptions";
 const cluster = new Redis.Cluster([], { redisOptions: { commandTimeout: 100 } });
 `;
     const script = { ...MANIFEST, scripts: { start: "DEBUG=ioredis:* node main.js" } };
-    const plan = await migrate(project({ "package.json": script, "src/main.ts": code }));
+    const plan = await migrate(project({ "package.json": script, "src/main.ts": code }), ...PUBLISHED_SPEC);
     const places = plan.notes.map(({ file, line, text }) => `${file}:${line} ${text.slice(0, 24)}`);
     expect(places).to.include("src/main.ts:2 ioredis/built/utils/isIo");
     expect(places).to.include("src/main.ts:4 a cluster: pipelines may");
@@ -262,7 +313,7 @@ const cluster = new Redis.Cluster([], { redisOptions: { commandTimeout: 100 } })
       return JSON.parse((await run(process.execPath, ["main.js"], where)).stdout);
     };
     const before = await output();
-    const plan = await migrate(directory, "--write");
+    const plan = await migrate(directory, "--write", ...PUBLISHED_SPEC);
     expect(readFileSync(join(directory, "main.ts"), "utf8")).to.equal(editOf(plan, "main.ts"));
     expect(editOf(plan, "main.ts")).to.not.match(/createClient|hSet|"redis"/);
     expect(await output()).to.deep.equal(before);
@@ -294,6 +345,8 @@ export type { RedisClientType };
         'const { getClient } = require("./lib/store");\nasync function f() {\n  const c = await getClient();\n  await c.hGetAll("a");\n}\n',
       "listener.ts":
         'import { client } from "./lib/store.js";\nawait client.subscribe("news", console.log);\n',
+      "scan.ts":
+        'import { client } from "./lib/store.js";\nfor await (const keys of client.scanIterator({ MATCH: "user:*", COUNT: 100 })) console.log(keys);\nfor await (const pairs of client.hScanIterator("h", { MATCH: "a*" })) console.log(pairs);\n',
       "other.ts": 'import { client } from "./elsewhere.js";\nawait client.hGetAll("a");\n',
     };
 
@@ -305,7 +358,7 @@ export type { RedisClientType };
       mkdirSync(join(directory, "node_modules"));
       const compiler = join(await installTools(), "node_modules", "typescript-5.9");
       symlinkSync(compiler, join(directory, "node_modules", "typescript"));
-      plan = await migrate(directory, "--write");
+      plan = await migrate(directory, "--write", ...PUBLISHED_SPEC);
     });
 
     it("is one in each of them, however it is imported", () => {
@@ -323,6 +376,14 @@ export type { RedisClientType };
       const note = plan.notes.find(({ file }) => file === "queue.ts");
       expect(note).to.include({ line: 2 });
       expect(note?.text).to.include("[key, element]");
+    });
+
+    it("has iterators listed with the loop that replaces them", () => {
+      const texts = plan.notes.filter(({ file }) => file === "scan.ts").map(({ text }) => text);
+      expect(texts).to.deep.equal([
+        'scanIterator(): use for await (const keys of client.scanStream({ match: "user:*", count: 100 })) { for (const key of keys) … }',
+        'hScanIterator(): use for await (const list of client.hscanStream("h", { match: "a*" })) { for (let i = 0; i < list.length; i += 2) { const [field, value] = list.slice(i, i + 2); … } }',
+      ]);
     });
 
     it("has calls listed that both clients know by one name, until the project uses this client", async () => {
@@ -352,6 +413,7 @@ export type { RedisClientType };
   it("knows a manager by its settings where there is no lock file yet", async () => {
     const plan = await migrate(
       project({ "package.json": MANIFEST, ".yarnrc.yml": "nodeLinker: node-modules\n" }),
+      ...PUBLISHED_SPEC,
     );
     expect(editOf(plan, "package.json")).to.include("resolutions");
   });
@@ -362,7 +424,7 @@ export type { RedisClientType };
       "main.js":
         'const { createClient } = require("redis");\nlet client;\nclient = createClient();\nclient.hGetAll("a");\n',
     });
-    const plan = await migrate(directory);
+    const plan = await migrate(directory, ...PUBLISHED_SPEC);
     expect(editOf(plan, "main.js")).to.equal(
       'const Redis = require("sluice");\nlet client;\nclient = new Redis();\nclient.hgetall("a");\n',
     );
@@ -379,8 +441,15 @@ export type { RedisClientType };
     });
     await run("git", ["init", "-q"], { cwd: directory });
     const files = ({ edits }: Plan): string[] => edits.map(({ file }) => file).sort();
-    expect(files(await migrate(directory))).to.deep.equal(["package.json", "scripts/seed.js", "src/app.js"]);
-    expect(files(await migrate(directory, "--source", "src"))).to.deep.equal(["package.json", "src/app.js"]);
+    expect(files(await migrate(directory, ...PUBLISHED_SPEC))).to.deep.equal([
+      "package.json",
+      "scripts/seed.js",
+      "src/app.js",
+    ]);
+    expect(files(await migrate(directory, "--source", "src", ...PUBLISHED_SPEC))).to.deep.equal([
+      "package.json",
+      "src/app.js",
+    ]);
     const failure = await migrate(directory, "--source", "../other").catch(({ stderr }) => stderr as string);
     expect(failure).to.include("is outside of");
   });
@@ -406,8 +475,8 @@ export type { RedisClientType };
       if (existsSync(join(home, "dist"))) renameSync(join(home, "dist"), join(home, "compiled"));
       const compiler = join(await installTools(), "node_modules", "typescript-5.9");
       symlinkSync(compiler, join(home, "node_modules", "typescript"));
-      const shown = await migrate(home);
-      const plan = await migrate(home, "--write");
+      const shown = await migrate(home, ...PUBLISHED_SPEC);
+      const plan = await migrate(home, "--write", ...PUBLISHED_SPEC);
       expect(plan).to.deep.equal(shown);
       expect([...plan.edits, ...plan.notes]).to.not.deep.equal([]);
       for (const { file, after } of plan.edits) {
