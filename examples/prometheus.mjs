@@ -8,22 +8,18 @@ const redis = new Redis(process.env.REDIS_URL);
 
 /** Name, help text, and value in `stats()`. A record becomes one series for each key. */
 const counters = {
-  redis_commands_issued_total: ["Calls that became commands", ({ commands }) => commands.issued],
+  redis_commands_issued_total: ["Commands issued by callers", ({ commands }) => commands.issued],
   redis_commands_failed_total: ["Failed commands by code", ({ commands }) => commands.errors, "code"],
   redis_flushes_total: ["Writes to the socket", ({ flushes }) => flushes.count],
-  redis_flushed_commands_total: ["Commands in those writes", ({ flushes }) => flushes.commands],
+  redis_flushed_commands_total: ["Commands written", ({ flushes }) => flushes.commands],
   redis_read_bytes_total: ["Bytes read", ({ bytesRead }) => bytesRead],
   redis_written_bytes_total: ["Bytes written", ({ bytesWritten }) => bytesWritten],
-  redis_stall_seconds_total: ["Time that the socket took no more", ({ stalls }) => stalls.ms / 1000],
+  redis_stall_seconds_total: ["Time in which the socket accepted no data", ({ stalls }) => stalls.ms / 1000],
   redis_connections_lost_total: ["Connections lost", ({ connections }) => connections.lost],
 };
 const gauges = {
-  redis_queue_commands: [
-    "Commands that wait, by where",
-    ({ queues }) => pick(queues, /^(?!.*Bytes)/),
-    "queue",
-  ],
-  redis_queue_bytes: ["Bytes that wait, by where", ({ queues }) => pick(queues, /Bytes$/), "queue"],
+  redis_queue_commands: ["Waiting commands, by queue", ({ queues }) => pick(queues, /^(?!.*Bytes)/), "queue"],
+  redis_queue_bytes: ["Waiting bytes, by queue", ({ queues }) => pick(queues, /Bytes$/), "queue"],
   redis_round_trip_seconds: ["Mean round trip", ({ roundTrip }) => (roundTrip.meanMs ?? 0) / 1000],
   redis_round_trip_p99_seconds: ["99th percentile", ({ roundTrip }) => (roundTrip.p99Ms ?? 0) / 1000],
 };

@@ -195,7 +195,7 @@ export class WatchLostError extends AbortError {
   override readonly code: ErrorCode = "WATCH_LOST";
   constructor(why = "The connection was lost after WATCH") {
     super(
-      `${why}, so the watched keys may have changed. EXEC was not sent. Start again with WATCH and read the keys again.`,
+      `${why}, so the watched keys may have changed. EXEC was not sent. Start again with WATCH, and read the keys again.`,
     );
   }
 }

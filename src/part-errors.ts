@@ -123,6 +123,10 @@ export class BulkAbortedError extends SluiceError {
   }
 }
 
+function shownNames([first, ...others]: readonly string[]): string {
+  return others.length === 0 ? `"${first}"` : `"${first}" and ${others.length} more`;
+}
+
 /**
  * A reader of `redis.messages()` with `onOverflow: "error"` was too slow, and its buffer was full. The reader has
  * unsubscribed. It throws this error after the buffered entries.
@@ -137,7 +141,7 @@ export class MessagesOverflowError extends SluiceError {
     maxBuffered: number,
   ) {
     super(
-      `A reader of messages had ${maxBuffered} unread entries (option maxBuffered) when another message arrived. It has unsubscribed. Read faster, or raise maxBuffered.`,
+      `The reader of ${shownNames(names)} had ${maxBuffered} unread entries when another message arrived, so it has unsubscribed. Read faster, or raise "maxBuffered".`,
     );
   }
 }

@@ -149,7 +149,7 @@ function setForm(command: Command, form: ReplyForm): void {
 }
 
 const NEEDS_REPLICAS =
-  'The setting readFrom "replica" of with() needs the option "replicas", on a cluster "scaleReads" (for example "primary")';
+  'with({ readFrom: "replica" }) needs the option "replicas", or "scaleReads" on a cluster (for example "primary")';
 
 const CALL_CHECKS: SettingChecks<CallSettings> = {
   timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),

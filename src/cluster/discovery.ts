@@ -78,7 +78,9 @@ async function findBySrv(host: string, options: DiscoveryOptions): Promise<Place
   const records = await new Promise<SrvRecord[]>((done, fail) => {
     resolve(host, (error, list) => (error ? fail(error) : done(list ?? [])));
   });
-  let lastError: Error = new Error(`No SRV record found for ${host}`);
+  let lastError: Error = new Error(
+    `No SRV record found for ${host}. Check the name, or remove the option useSRVRecords`,
+  );
   for (const record of srvOrder(records)) {
     try {
       return { host: await lookUp(record.name, options), port: record.port };

@@ -181,7 +181,9 @@ export class Refresher {
     try {
       const info = String(await this.query(informant.client, "INFO"));
       return info.includes("cluster_state:fail")
-        ? new TopologyError(`${where} says cluster_state:fail`)
+        ? new TopologyError(
+            `${where} reports cluster_state:fail. Some slots have no reachable master: check CLUSTER INFO and CLUSTER NODES there`,
+          )
         : null;
     } catch (error) {
       if (!(error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError)) return null;

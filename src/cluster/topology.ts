@@ -76,14 +76,16 @@ function chooseMaster(
 }
 
 function listOf(reply: Reply, what: string): readonly Reply[] {
-  if (!Array.isArray(reply)) throw new TopologyError(`The reply of CLUSTER ${what} is no list`);
+  if (!Array.isArray(reply)) throw new TopologyError(`The reply of CLUSTER ${what} is not a list`);
   // There cannot be more ranges than slots.
   return reply.slice(0, SLOT_COUNT);
 }
 
 function notEmpty(ranges: TopologyRange[], sender: NodeAddress): TopologyRange[] {
   if (ranges.length > 0) return ranges;
-  throw new TopologyError(`${sender.host}:${sender.port} knows no slot that is served`);
+  throw new TopologyError(
+    `${sender.host}:${sender.port} reports no served slots. Assign slots to the nodes, or check the start nodes`,
+  );
 }
 
 function readRange(from: Reply, to: Reply): { from: number; to: number } | null {

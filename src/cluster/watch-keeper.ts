@@ -11,8 +11,7 @@ import type { Connection } from "../connection/connection";
 import { WatchLostError } from "../errors";
 import type { Link } from "../link/link";
 
-const GUARD_ENDED =
-  "A transaction on another slot, or UNWATCH, has ended the guard of WATCH on the same node";
+const GUARD_ENDED = "A transaction on another slot of the node, or UNWATCH, ended the WATCH";
 
 interface Watched {
   readonly link: Link;

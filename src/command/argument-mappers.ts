@@ -140,7 +140,9 @@ function fromObject(value: object, index: number, commandName: string, copies: b
     return copies ? copyOf(bytes) : bytes;
   } catch (cause) {
     if (cause instanceof ArgumentError) throw cause;
-    throw new ArgumentError(commandName, index + 1, "it has no text (give it a toString method)", { cause });
+    throw new ArgumentError(commandName, index + 1, "it cannot become a string (give it a toString method)", {
+      cause,
+    });
   }
 }
 

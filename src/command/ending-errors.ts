@@ -31,8 +31,7 @@ export interface EndingDetails {
   readonly retryPolicy?: string;
 }
 
-const WATCH_ENDED =
-  "Another user of this client has ended the guard of WATCH with its own EXEC, DISCARD or UNWATCH on the same connection";
+const WATCH_ENDED = "Another caller of this client ended the WATCH with its own EXEC, DISCARD or UNWATCH";
 
 const TRANSACTION_DISCARDED =
   "EXECABORT Transaction discarded because one of its commands was given up before it was written.";

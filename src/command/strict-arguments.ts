@@ -28,5 +28,7 @@ function objection(value: unknown): string | null {
   if (isThenable(value)) return "it is a promise; await it";
   const { prototype } = Object;
   const own = Object.getPrototypeOf(value) as unknown;
-  return own === prototype || own === null ? "it is a plain object, which has no text" : null;
+  return own === prototype || own === null
+    ? "it is a plain object; pass its fields, or JSON.stringify() it"
+    : null;
 }

@@ -108,7 +108,8 @@ const DATABASE_CHECKS: SettingChecks<FailoverDatabase> = {
 export function readDatabases(settings: FailoverSettings, reader: AddressReader): ReadDatabase[] {
   checkSettings("the option failover", settings, CHECKS);
   const { databases, probe = {} } = settings;
-  if (databases === undefined) throw new OptionError('The option failover needs "databases"');
+  if (databases === undefined)
+    throw new OptionError('The option "failover" needs "databases", a list of addresses');
   checkSettings("failover.probe", probe, PROBE_CHECKS);
   const found = databases.map((one: string | FailoverDatabase) => readDatabase(one, reader));
   if (new Set(found.map(({ db }) => db)).size > 1) {

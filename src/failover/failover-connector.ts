@@ -64,7 +64,7 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     if (db === undefined) return;
     if (options.db && options.db !== db) {
       throw new OptionError(
-        `The option db ${options.db} contradicts the URLs of failover, which select ${db}`,
+        `The option db ${options.db} contradicts the URLs of failover.databases, which select ${db}. Remove one of them`,
       );
     }
     options.db = db;

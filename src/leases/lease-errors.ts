@@ -73,8 +73,10 @@ export class TransactionConflictError extends SluiceError {
  */
 export class LockLostError extends SluiceError {
   override readonly code: ErrorCode = "LOCK_LOST";
-  constructor() {
-    super("The lock is lost: it expired, or another client took it. Stop the work that it protects.");
+  constructor(key: string) {
+    super(
+      `The lock "${key}" is lost: it expired, or another client took it. Stop the work that it protects.`,
+    );
   }
 }
 
@@ -86,8 +88,10 @@ export class LockLostError extends SluiceError {
  */
 export class LockTimeoutError extends SluiceError {
   override readonly code: ErrorCode = "LOCK_TIMEOUT";
-  constructor(waitMs: number) {
-    super(`Another client held the lock for ${waitMs} ms. Repeat the call later, or raise "wait".`);
+  constructor(key: string, waitMs: number) {
+    super(
+      `Another client holds the lock "${key}", which was not free within ${waitMs} ms. Repeat the call later, or raise "wait".`,
+    );
   }
 }
 
@@ -115,9 +119,9 @@ export class LockAbortedError extends AbortError {
  */
 export class ConsumerGroupMissingError extends SluiceError {
   override readonly code: ErrorCode = "CONSUMER_GROUP_MISSING";
-  constructor(cause: unknown) {
+  constructor(group: string, cause: unknown) {
     super(
-      'The stream or its consumer group does not exist, and consume() has the option "create: false". Create the group, or remove the option.',
+      `The stream or the consumer group "${group}" does not exist, and consume() has the option "create: false". Create the group with XGROUP CREATE, or remove the option.`,
       { cause },
     );
   }

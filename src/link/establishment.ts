@@ -22,6 +22,7 @@ import {
 } from "../connection/handshake";
 import { ConnectionClosedError, ConnectTimeoutError, ParserError } from "../errors";
 import {
+  HINT_ON_NO_ANSWER,
   HINT_ON_PLAIN_PORT,
   hintOnCut,
   hintOnGreeting,
@@ -228,7 +229,8 @@ export class Establishment implements HandshakeListener {
     const error = new ConnectTimeoutError();
     if (state === ConnectionState.Handshaking) return addHint(error, hintOnSilence(false));
     const isOpen = socket?.encrypted === true && socket.connecting === false;
-    return isOpen ? addHint(error, hintOnSilence(true)) : error;
+    if (isOpen) return addHint(error, hintOnSilence(true));
+    return addHint(error, socket?.connecting === true ? HINT_ON_NO_ANSWER : null);
   }
 }
 

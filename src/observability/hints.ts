@@ -41,9 +41,9 @@ export function hintOnRefusal(said: string, hasPassword: boolean): string | null
 /** For a SELECT that the server refuses in the handshake. */
 export function hintOnDatabase(db: number, said: string): string {
   const advice = said.includes("cluster mode")
-    ? "A cluster has only database 0."
+    ? "This cluster has only database 0: remove the option `db`."
     : "Check the option `db` and the setting `databases` of the server.";
-  return `The client cannot select database ${db}, so it sends nothing on this connection. ${advice}`;
+  return `The server refuses database ${db}, so the client sends no commands on this connection. ${advice}`;
 }
 
 /** Adds the hint to an error reply to a command of a client of one server. */
@@ -53,7 +53,7 @@ export function explainReply(error: Error, args: readonly unknown[]): void {
 
 function hintOnReply(message: string, args: readonly unknown[]): string | null {
   if (message === "ERR syntax error" && args.includes("[object Object]")) {
-    return 'An argument was an object, which is sent as "[object Object]". Pass options one by one: set(key, value, "EX", 10).';
+    return 'An argument was an object, which was sent as "[object Object]". Pass options one by one: set(key, value, "EX", 10).';
   }
   if (/^(?:MOVED|ASK) \d+ /.test(message)) {
     return "The server is a node of a cluster, and another node has this key. Connect with `new Cluster([{ host, port }])`.";
@@ -117,23 +117,37 @@ export function hintOnTls(error: Error & { code?: string }): string | null {
 /** For a connection without TLS that the server closed before its first reply. */
 export function hintOnCut(error: Error & { code?: string }): string | null {
   if (error.code !== "ECONNRESET" && error.code !== "EPIPE") return null;
-  return "The server closed the connection before its first reply. The port may accept only TLS (set the option `tls`), or the server may reject this host.";
+  return "The server closed the connection before its first reply. If the port accepts only TLS, set the option `tls`. Otherwise check whether the server or a proxy rejects this host.";
 }
 
 /** For a connection that was open when its time limit passed. */
 export function hintOnSilence(isTls: boolean): string {
   return isTls
-    ? "The port is open, but the TLS handshake did not complete. The server may not speak TLS there. Check the port and the option `tls`."
-    : "The port is open, but the server did not answer the handshake. The server is busy, accepts only TLS, or is not a Redis or Valkey server.";
+    ? "The port is open, but the TLS handshake did not complete. The server may not speak TLS at this port. Check the port and the option `tls`."
+    : "The port is open, but the server did not answer the handshake. It is busy (see SLOWLOG), accepts only TLS (set the option `tls`), or is not a Redis or Valkey server.";
 }
 
+/** For a connection whose packets stayed unanswered for its time limit. */
+export const HINT_ON_NO_ANSWER =
+  "Nothing answers at this address. Check the options `host` and `port`, and the firewalls on the way to the server.";
+
 /** For a connection that never opened. */
-export function hintOnUnreachable({ code }: Error & { code?: string }): string | null {
+export function hintOnUnreachable({ code, syscall }: NodeJS.ErrnoException): string | null {
   switch (code) {
     case "ECONNREFUSED":
       return "No server accepts connections at this address. Check that the server runs, and the options `host` and `port`.";
     case "ENOTFOUND":
       return "The host name has no address. Check the option `host` and the name resolution of this machine.";
+    case "EAI_AGAIN":
+      return "The name servers of this machine do not answer, so the host name could not be resolved. Check its DNS settings.";
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return "This machine has no route to the server. Check the option `host` and the network of this machine.";
+    case "ENOENT":
+      // Functions of options read files, which can be missing too.
+      return syscall === "connect"
+        ? "No unix socket exists at this path. Check that the server runs, and the option `path`."
+        : null;
     default:
       return null;
   }
@@ -141,4 +155,4 @@ export function hintOnUnreachable({ code }: Error & { code?: string }): string |
 
 /** For a command of a client that is closed. */
 export const HINT_ON_CLOSED =
-  "The client was closed by quit() or disconnect(), or `retryStrategy` returned no delay. Call connect(), or create a new client.";
+  "The client was closed by quit() or disconnect(), or `retryStrategy` returned no delay. Call connect() or create a new client.";

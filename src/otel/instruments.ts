@@ -23,9 +23,15 @@ export function makeHistograms(meter: Meter): Histograms {
   const make = (name: string, description: string): Histogram =>
     meter.createHistogram(name, { unit: "s", description, advice: { explicitBucketBoundaries: BUCKETS } });
   return {
-    duration: make("db.client.operation.duration", "Duration of database client operations; a batch is one."),
+    duration: make(
+      "db.client.operation.duration",
+      "Duration of database client operations. A batch is one operation.",
+    ),
     queueWait: make("sluice.queue.wait", "Time from exec() to the write of the first command of the batch."),
-    windowWait: make("sluice.window.wait", "Time for which an automatic batch was gathered before it left."),
+    windowWait: make(
+      "sluice.window.wait",
+      "Time for which an automatic batch collected commands before its write.",
+    ),
     createTime: make("db.client.connection.create_time", "The time it took to create a new connection."),
   };
 }
@@ -52,7 +58,7 @@ const READINGS: readonly Reading[] = [
     name: "db.client.connection.pending_requests",
     kind: "upDownCounter",
     unit: "{request}",
-    description: "The number of pending requests for an open connection: commands that wait offline.",
+    description: "The number of commands that wait for a connection.",
     read: ({ queues }) => [[queues.offline]],
     readCluster: (stats) => [[waitingAbove(stats)]],
   },
@@ -67,7 +73,7 @@ const READINGS: readonly Reading[] = [
     name: "sluice.flushed.commands",
     kind: "counter",
     unit: "{command}",
-    description: "Commands written; divided by sluice.flushes, the commands per write.",
+    description: "Written commands. Divided by sluice.flushes: commands per write.",
     read: ({ flushes }) => [[flushes.commands]],
   },
   {
@@ -84,7 +90,7 @@ const READINGS: readonly Reading[] = [
     name: "sluice.queue.length",
     kind: "gauge",
     unit: "{command}",
-    description: "Commands that wait, by where.",
+    description: "Waiting commands, by queue.",
     read: ({ queues: { offline, gathered, unsent, inFlight }, bounds }) => [
       [offline, { "sluice.queue": "offline" }],
       [gathered, { "sluice.queue": "gathered" }],
@@ -113,7 +119,7 @@ const READINGS: readonly Reading[] = [
     kind: "gauge",
     isMaximum: true,
     unit: "s",
-    description: "99th percentile of the time from a write to its first reply, of the last minute.",
+    description: "99th percentile of the time from a write to its first reply in the last minute.",
     read: ({ roundTrip }) => [[seconds(roundTrip.p99Ms)]],
   },
   {
@@ -121,42 +127,42 @@ const READINGS: readonly Reading[] = [
     kind: "gauge",
     isMaximum: true,
     unit: "{batch}",
-    description: "Automatic batches that may be unanswered.",
+    description: "Automatic batches that may be in flight.",
     read: ({ window }) => [[window]],
   },
   {
     name: "sluice.stalls",
     kind: "counter",
     unit: "{stall}",
-    description: "Times that the socket took no more bytes.",
+    description: "Periods in which the socket accepted no data.",
     read: ({ stalls }) => [[stalls.count]],
   },
   {
     name: "sluice.stall.time",
     kind: "counter",
     unit: "s",
-    description: "Time for which the socket took no more bytes.",
+    description: "Time in which the socket accepted no data.",
     read: ({ stalls }) => [[seconds(stalls.ms)]],
   },
   {
     name: "sluice.connections.lost",
     kind: "counter",
     unit: "{connection}",
-    description: "Ready connections that ended without being asked to.",
+    description: "Ready connections that were lost.",
     read: ({ connections }) => [[connections.lost]],
   },
   {
     name: "sluice.commands.resent",
     kind: "counter",
     unit: "{command}",
-    description: "Written commands that went back to the queue because their connection was lost.",
+    description: "Written commands that were sent again because their connection was lost.",
     read: ({ connections }) => [[connections.resent]],
   },
   {
     name: "sluice.redirects",
     kind: "counter",
     unit: "{command}",
-    description: "Commands and transactions that a node of a cluster sent elsewhere or back, by its word.",
+    description: "Commands and transactions that cluster nodes redirected or deferred, by reply.",
     read: () => [],
     readCluster: ({ redirects }) => [
       [redirects.moved, { "sluice.redirect.kind": "MOVED" }],
@@ -171,7 +177,7 @@ const READINGS: readonly Reading[] = [
     kind: "counter",
     unit: "{command}",
     description:
-      "Reads of clients with a cache, by what became of them; a joined one waited for the answer to another.",
+      "Reads of clients with a cache, by result. A joined read waited for the reply to another one.",
     read: readCacheReads,
     readCluster: readCacheReads,
   },
@@ -179,7 +185,7 @@ const READINGS: readonly Reading[] = [
     name: "sluice.cache.evictions",
     kind: "counter",
     unit: "{answer}",
-    description: "Answers that the cache dropped to make room.",
+    description: "Replies that the cache evicted.",
     read: ({ cache }) => [[cache?.evictions ?? null]],
     readCluster: ({ cache }) => [[cache?.evictions ?? null]],
   },
@@ -187,7 +193,7 @@ const READINGS: readonly Reading[] = [
     name: "sluice.cache.invalidations",
     kind: "counter",
     unit: "{key}",
-    description: "Keys that the server said have changed.",
+    description: "Changed keys that the server reported.",
     read: ({ cache }) => [[cache?.invalidations ?? null]],
     readCluster: ({ cache }) => [[cache?.invalidations ?? null]],
   },
@@ -195,7 +201,7 @@ const READINGS: readonly Reading[] = [
     name: "sluice.cache.size",
     kind: "upDownCounter",
     unit: "By",
-    description: "Memory that the answers in the cache take.",
+    description: "Memory of the replies in the cache.",
     read: ({ cache }) => [[cache?.bytes ?? null]],
     readCluster: ({ cache }) => [[cache?.bytes ?? null]],
   },

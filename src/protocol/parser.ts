@@ -381,7 +381,7 @@ export class Parser {
     if (lineEnd < 0) return false;
     const { bytes } = this;
     const start = this.at + 1;
-    if (!isInteger(bytes, start, lineEnd)) return this.refuse("an integer that is no number");
+    if (!isInteger(bytes, start, lineEnd)) return this.refuse("an integer that is not a number");
     if (lineEnd - start > MAX_INTEGER_DIGITS) return this.refuse("an integer of more than 64 bits");
     this.at = lineEnd + 2;
     if (this.has(NO_NUMBERS))
@@ -560,7 +560,7 @@ export class Parser {
   }
 
   private refuseLimit(what: string, size: number, limit: number): number {
-    this.fail(`${what} of ${size} where ${limit} is the limit`, this.at);
+    this.fail(`${what} of ${size}, above the limit of ${limit}`, this.at);
     return NO_LENGTH;
   }
 }

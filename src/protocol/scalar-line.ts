@@ -21,9 +21,9 @@ export function scalarFault(bytes: Buffer, start: number, end: number): string |
       if (end === start + 1 && (bytes[start] === LOWER_T || bytes[start] === LOWER_F)) return null;
       return "a boolean that is neither t nor f";
     case TypeByte.Double:
-      return isDouble(bytes, start, end) ? null : "a double that is no number";
+      return isDouble(bytes, start, end) ? null : "a double that is not a number";
     default:
-      return isInteger(bytes, start, end) ? null : "a big number that is no number";
+      return isInteger(bytes, start, end) ? null : "a big number that is not a number";
   }
 }
 

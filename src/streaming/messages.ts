@@ -157,7 +157,7 @@ export function openReader<Entry extends Kinded>(
 ): EntryReader<Entry | MessageGap> {
   if (!source.isResubscribing) {
     throw new OptionError(
-      `${terms.call} needs the option autoResubscribe: a lost connection would end the subscription without notice`,
+      `${terms.call} cannot be used with autoResubscribe: false, because a lost connection would end the subscription without notice`,
     );
   }
   let hub = hubs.get(source.events);

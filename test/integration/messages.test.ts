@@ -294,7 +294,7 @@ describe("a reader of messages", () => {
       "Invalid names [list] of messages(): expected a string, or a list of strings",
     );
     const forgetful = fixture.connectDirectly({ lazyConnect: true, autoResubscribe: false });
-    expect(() => forgetful.messages("news")).to.throw("needs the option autoResubscribe");
+    expect(() => forgetful.messages("news")).to.throw("cannot be used with autoResubscribe: false");
   });
 
   it("of a view belongs to its client", async () => {

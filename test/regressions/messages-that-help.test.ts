@@ -87,6 +87,11 @@ describe("messages of a first connection", () => {
     expect(call.hint).to.equal(event.hint);
   });
 
+  it("a unix socket that does not exist", async () => {
+    const { event } = await failed({ path: "/nowhere/redis.sock" });
+    expectHint(event, "connect ENOENT /nowhere/redis.sock", /No unix socket.*`path`/);
+  });
+
   it("a client that was closed on purpose", async () => {
     const { host, port } = await sharedServer(ServerKind.Redis);
     redis = new Redis({ host, port });

@@ -213,7 +213,7 @@ export class StreamReader {
 
   private async createGroups(loan: Loan, cause: unknown): Promise<void> {
     const { group, create } = this.settings;
-    if (create === false) throw new ConsumerGroupMissingError(cause);
+    if (create === false) throw new ConsumerGroupMissingError(group, cause);
     for (const { key } of this.sources) {
       await issue(loan, commandOf("XGROUP", ["CREATE", key, group, create, "MKSTREAM"])).catch((error) => {
         // Another consumer was faster.

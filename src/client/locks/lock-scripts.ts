@@ -123,7 +123,7 @@ export class LockKeys {
     this.wakePrefix = `${base}:wake:`;
     if (isCluster && slotOfKey(this.fence) !== this.slot) {
       throw new OptionError(
-        "The key of this lock contains a brace without a hash tag. Use a key such as {order:7}.",
+        `The key "${key}" of lock() contains a brace without a hash tag. Use a key such as {order:7}.`,
       );
     }
   }

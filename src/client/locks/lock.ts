@@ -102,7 +102,7 @@ export class Lock {
   /** Renews the lock now, for `ttl` milliseconds from then on. Rejects with the code `LOCK_LOST`. */
   async extend(ttl = this.ttlMs): Promise<void> {
     checkArgument("extend()", "ttl", ttl, ttlOnly);
-    if (!(await this.renew(ttl))) throw new LockLostError();
+    if (!(await this.renew(ttl))) throw new LockLostError(this.holder.keys.lock);
     this.ttlMs = ttl;
   }
 
@@ -158,7 +158,7 @@ export class Lock {
   private lose(): void {
     if (this.isOver) return;
     this.stop();
-    this.controller.abort(new LockLostError());
+    this.controller.abort(new LockLostError(this.holder.keys.lock));
   }
 
   private stop(): void {
@@ -177,7 +177,7 @@ export async function lock(client: LockingClient, key: string, options: LockOpti
   const waiter = new Waiter(client, new LockKeys(key, client), ttl);
   const onAbort = (): void => waiter.end(new LockAbortedError(signal?.reason));
   if (signal !== undefined) listenToAbort(signal, onAbort);
-  const onTime = (): void => waiter.end(new LockTimeoutError(wait));
+  const onTime = (): void => waiter.end(new LockTimeoutError(waiter.keys.lock, wait));
   const timer = wait > 0 && wait <= LONGEST_TIMER_MS ? startTimer(onTime, wait) : undefined;
   try {
     // Without a reply of the server, the waiter cleans up after the caller was told.
@@ -219,7 +219,7 @@ class Waiter implements Holder {
     // A failed attempt may have acquired the lock.
     const first = await this.attempt(this.client, 0).catch((error) => this.giveUp(error));
     if (first instanceof Lock) return this.take(first);
-    if (isOnce) throw new LockTimeoutError(0);
+    if (isOnce) throw new LockTimeoutError(this.keys.lock, 0);
     let line: WakeLine | null = null;
     try {
       while (this.failure === null) {

@@ -78,7 +78,9 @@ function combine(answers: readonly Answer[], step: (a: number, b: number) => num
 function combineNumbers(left: Reply, right: Reply, step: (a: number, b: number) => number): Reply {
   const [a, b] = [Number(left), Number(right)];
   if (Number.isNaN(a) || Number.isNaN(b)) {
-    throw new AnswersDifferError(`The answers of two nodes cannot be joined: "${left}" and "${right}"`);
+    throw new AnswersDifferError(
+      `The replies of two nodes cannot be merged: "${left}" and "${right}". To read the reply of each node, use onAll().`,
+    );
   }
   const result = step(a, b);
   if (typeof left === "bigint") return BigInt(result);

@@ -147,7 +147,7 @@ export class ClusterScanner {
     const stageText = rest.join(SEPARATOR);
     const stage = stageText === this.last.text ? this.last : parseStage(rest);
     if (version !== VERSION || !SERVER_CURSOR.test(cursor) || stage === null) {
-      const reason = `it is no cursor of this scan. Begin with "${FINAL}", and continue with the cursor of the last reply`;
+      const reason = `it is not a cursor of this scan. Begin with "${FINAL}", and continue with the cursor of the last reply`;
       throw new ArgumentError("scan", 1, reason);
     }
     return [cursor, stage];

@@ -27,7 +27,7 @@ describe("aggregate", () => {
       expect(() => fold(policy, good(1), bad("first"), bad("second")), policy).to.throw("first");
     }
     expect(() => fold("one_succeeded", bad("first"), bad("second"))).to.throw("first");
-    expect(() => fold("agg_sum", good("x"), good(1))).to.throw("cannot be joined");
+    expect(() => fold("agg_sum", good("x"), good(1))).to.throw("cannot be merged");
   });
 
   it("has no fold for special policies, but for those it knows", () => {

@@ -78,7 +78,7 @@ describe("WatchKeeper", () => {
   it("refuses it when something else has ended the guard of the connection", () => {
     note("watch", 1);
     link.session.endedGuards++;
-    expect(refusal(1)).to.include("ended the guard of WATCH");
+    expect(refusal(1)).to.include("ended the WATCH");
     note("watch", 1);
     expect(refusal(1), "a WATCH after that counts").to.equal(undefined);
   });
