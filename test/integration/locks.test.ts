@@ -163,6 +163,31 @@ describe("locks", function () {
   });
 
   matrix(
+    "are outside of the transactions, the database and the slow commands of their client",
+    PAIR,
+    async (context) => {
+      const { redis, connect } = context;
+      const client = connect();
+      await untilReady(client);
+      await client.multi({ pipeline: false });
+      const lock = await client.lock("k", { ttl: 300 });
+      expect(await codeOf(redis.lock("k", { wait: 0 }))).to.equal("LOCK_TIMEOUT");
+      await lock.extend();
+      await client.set("other", 1);
+      expect(await client.exec()).to.deep.equal([[null, "OK"]]);
+      await client.select(1);
+      await lock.extend();
+      // A renewal behind it would come too late.
+      await client.blpop("nothing", 1);
+      await lock.extend();
+      const inOther = await client.lock("k", { wait: 0 });
+      expect(await inOther.release()).to.equal(true);
+      expect(await lock.release()).to.equal(true);
+      expect(await redis.exists("k")).to.equal(0);
+    },
+  );
+
+  matrix(
     "keep their number above earlier ones when the server has lost its data",
     PAIR,
     async ({ redis }) => {
@@ -275,7 +300,8 @@ describe("locks", function () {
         await ScriptedServer.use(answer, async (server) => {
           expect(await codeOf(server.client.lock("k", { wait: 300 }))).to.equal(code);
           expect(server.count("acquire")).to.be.within(2, looks);
-          expect(server.connections).to.equal(2);
+          // The shared one, the one for scripts, and the one that wakes waiters.
+          expect(server.connections).to.equal(3);
         });
       });
     }

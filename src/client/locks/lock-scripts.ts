@@ -7,6 +7,7 @@ import { PromiseCompletion } from "../../command/promise-completion";
 import { Script } from "../../command/script";
 import { slotOfKey } from "../../command/slot";
 import { OptionError } from "../../errors";
+import type { ScriptSender } from "./lock-line";
 import type { LockingClient } from "./locking-client";
 
 /** Fencing numbers are kept for a day after the last acquisition. Later ones exceed them by the clock of the server. */
@@ -129,12 +130,11 @@ export class LockKeys {
   }
 }
 
-/** Runs a script on a client or on one of its leased connections. */
 export function run(
-  client: Pick<LockingClient, "sendCommand">,
+  sender: ScriptSender,
   script: Script,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown> {
-  return client.sendCommand(script.makeCommand([...keys, ...args], false, new PromiseCompletion()));
+  return sender.sendCommand(script.makeCommand([...keys, ...args], false, new PromiseCompletion()));
 }

@@ -16,6 +16,7 @@ import {
   signalOnly,
 } from "../../util/check-settings";
 import { clockMs, LONGEST_TIMER_MS, startTimer, stopTimer } from "../../util/scheduling";
+import { type ScriptSender, senderFor } from "./lock-line";
 import { ACQUIRE, EXTEND, LEAVE, LockKeys, RELEASE, run } from "./lock-scripts";
 import type { LockingClient } from "./locking-client";
 import { lineFor, type WakeLine } from "./wake-line";
@@ -61,7 +62,7 @@ function ttlOnly(value: unknown): string | null {
 
 /** One holder of one lock. */
 interface Holder {
-  readonly client: LockingClient;
+  readonly sender: ScriptSender;
   readonly keys: LockKeys;
   readonly id: string;
 }
@@ -94,9 +95,9 @@ export class Lock {
   /** Frees the lock and wakes the next waiter. Resolves with false if the lock was lost before. */
   async release(): Promise<boolean> {
     this.stop();
-    const { client, id, keys } = this.holder;
+    const { sender, id, keys } = this.holder;
     const names = [keys.lock, keys.queue, keys.reserved];
-    return isOne(await run(client, RELEASE, names, [id, keys.wakePrefix]));
+    return isOne(await run(sender, RELEASE, names, [id, keys.wakePrefix]));
   }
 
   /** Renews the lock now, for `ttl` milliseconds from then on. Rejects with the code `LOCK_LOST`. */
@@ -115,14 +116,14 @@ export class Lock {
     if (this.isOver) return false;
     // The next renewal follows the reply: an earlier one would undo an `extend()` in flight.
     stopTimer(this.renewal);
-    const { client, id, keys } = this.holder;
+    const { sender, id, keys } = this.holder;
     // The lock is valid for `ttl` from the time at which its command was sent.
     const endsAtMs = clockMs() + ttlMs;
     this.unanswered.add(endsAtMs);
     // The server may shorten the time of the lock long before its reply arrives.
     this.expireAt(Math.min(this.endsAtMs, endsAtMs));
     try {
-      const isHeld = isOne(await run(client, EXTEND, [keys.lock], [id, ttlMs]));
+      const isHeld = isOne(await run(sender, EXTEND, [keys.lock], [id, ttlMs]));
       this.unanswered.delete(endsAtMs);
       if (this.isOver) return false;
       if (isHeld) this.count(endsAtMs, ttlMs);
@@ -174,7 +175,7 @@ export async function lock(client: LockingClient, key: string, options: LockOpti
   checkArgument("lock()", "key", key, (value) => (typeof value === "string" ? null : "a string"));
   const { ttl = DEFAULT_MS, wait = DEFAULT_MS, signal } = options;
   if (signal?.aborted) throw new LockAbortedError(signal.reason);
-  const waiter = new Waiter(client, new LockKeys(key, client), ttl);
+  const waiter = new Waiter(client, senderFor(client), new LockKeys(key, client), ttl);
   const onAbort = (): void => waiter.end(new LockAbortedError(signal?.reason));
   if (signal !== undefined) listenToAbort(signal, onAbort);
   const onTime = (): void => waiter.end(new LockTimeoutError(waiter.keys.lock, wait));
@@ -202,7 +203,8 @@ class Waiter implements Holder {
   private wakeUp = (): void => {};
 
   constructor(
-    readonly client: LockingClient,
+    private readonly client: LockingClient,
+    readonly sender: ScriptSender,
     readonly keys: LockKeys,
     private readonly ttlMs: number,
   ) {
@@ -217,7 +219,7 @@ class Waiter implements Holder {
 
   async acquire(isOnce: boolean): Promise<Lock> {
     // A failed attempt may have acquired the lock.
-    const first = await this.attempt(this.client, 0).catch((error) => this.giveUp(error));
+    const first = await this.attempt(this.sender, 0).catch((error) => this.giveUp(error));
     if (first instanceof Lock) return this.take(first);
     if (isOnce) throw new LockTimeoutError(this.keys.lock, 0);
     let line: WakeLine | null = null;
@@ -240,12 +242,12 @@ class Waiter implements Holder {
   }
 
   /** Resolves with the lock, or with the remaining time of its holder. */
-  private async attempt(client: Parameters<typeof run>[0], aliveMs: number): Promise<Lock | number> {
+  private async attempt(sender: ScriptSender, aliveMs: number): Promise<Lock | number> {
     const { keys, id, ttlMs } = this;
     const sentAtMs = clockMs();
     this.isWoken = false;
     const names = [keys.lock, keys.fence, keys.queue, keys.reserved, this.wakeKey];
-    const [isHeld, value] = (await run(client, ACQUIRE, names, [id, ttlMs, aliveMs])) as unknown[];
+    const [isHeld, value] = (await run(sender, ACQUIRE, names, [id, ttlMs, aliveMs])) as unknown[];
     if (isOne(isHeld)) return new Lock(this, Number(value), ttlMs, sentAtMs);
     const remainingMs = Number(value);
     // Negative: another program has set the key without an expiry.
@@ -254,7 +256,7 @@ class Waiter implements Holder {
 
   /** Uses the connection that receives invalidations of the wake key. If it is lost, the next look uses another one. */
   private async attemptOver(line: WakeLine | null): Promise<Lock | number> {
-    if (line === null) return this.attempt(this.client, 0);
+    if (line === null) return this.attempt(this.sender, 0);
     try {
       return await this.attempt(line.own, ALIVE_MS);
     } catch (error) {
@@ -277,7 +279,7 @@ class Waiter implements Holder {
   private async giveUp(failure: Error): Promise<never> {
     this.failure ??= failure;
     const { lock: name, queue, reserved, wakePrefix } = this.keys;
-    await run(this.client, LEAVE, [name, queue, reserved, this.wakeKey], [this.id, wakePrefix]).catch(
+    await run(this.sender, LEAVE, [name, queue, reserved, this.wakeKey], [this.id, wakePrefix]).catch(
       () => {},
     );
     throw this.failure;

@@ -104,7 +104,7 @@ const lines = new WeakMap<object, Map<string, Promise<WakeLine | null>>>();
 
 /** The line to the node of a slot, or null if waiters have to ask. */
 export async function lineFor(client: LockingClient, slot: number): Promise<WakeLine | null> {
-  const node = client.slots?.[slot]?.[0] ?? "";
+  const node = client.slots?.[slot]?.[0] ?? `database ${client[SOURCE].database}`;
   const ofClient = lines.get(client[TALLY]) ?? new Map<string, Promise<WakeLine | null>>();
   lines.set(client[TALLY], ofClient);
   let line = ofClient.get(node);
