@@ -47,6 +47,8 @@ export class RoleReads implements OptionReads {
 export interface RecentWrites {
   /** Whether the read could miss one of them. */
   concerns(command: Command): boolean;
+  /** Another master has the slot. */
+  noteMoved(slot: number): void;
 }
 
 /** The node for each read: the choice of its call, then the own writes of the client, then the option. */

@@ -258,7 +258,8 @@ export class Redirector {
     else if (!this.spendOrEnd(unit, node, refusal.error)) return true;
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
     const { client } = node;
-    if (!isAsk) this.learn(node, target, redirect.slot);
+    if (isAsk) this.deps.slots.noteLeaving(redirect.slot, node);
+    else this.learn(node, target, redirect.slot);
     const times = node === target ? 0 : timesAt(unit, target);
     const mustWait = target.isDown && (target.isLost || isAsk || isWayBack);
     const terms = mustWait ? this.afterLoss(unit) : this.afterMove(isAsk, times);

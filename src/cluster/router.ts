@@ -378,7 +378,7 @@ export class ClusterRouter implements Dispatcher {
     const { reads, slots } = this.deps;
     const { slot } = command;
     const shard = reads === null || slot < 0 || !isReplicaRead(command) ? null : slots.shardOf(slot);
-    if (reads === null || shard === null) return undefined;
+    if (reads === null || shard === null || slots.isLeaving(slot)) return undefined;
     try {
       const node = reads.choose(shard, command);
       return node.isDown ? undefined : node;

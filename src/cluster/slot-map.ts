@@ -16,6 +16,8 @@ export interface SlotRange {
 export class SlotMap {
   private readonly shards: (Shard | null)[] = new Array<Shard | null>(SLOT_COUNT).fill(null);
   private names: string[][] | null = null;
+  /** Slots whose keys are moving to another node: a replica does not know that it misses those that have moved. */
+  private readonly leaving = new Set<number>();
 
   shardOf(slot: number): Shard | null {
     return this.shards[slot] as Shard | null;
@@ -37,7 +39,9 @@ export class SlotMap {
         this.shards[slot] = shard;
         if (before !== null && (before === shard || before.isSameAs(shard))) continue;
         isChanged = true;
-        if (before?.master !== shard.master) onMoved(slot, before);
+        if (before?.master === shard.master) continue;
+        this.leaving.delete(slot);
+        onMoved(slot, before);
       }
       shard.master.shard = shard;
     }
@@ -50,7 +54,17 @@ export class SlotMap {
     if (this.shards[slot]?.master === master) return;
     master.shard ??= new Shard(master, []);
     this.shards[slot] = master.shard;
+    this.leaving.delete(slot);
     this.names = null;
+  }
+
+  /** ASK from a master: the state of the slot until it has another master. */
+  noteLeaving(slot: number, master: ClusterNode): void {
+    if (this.ownerOf(slot) === master) this.leaving.add(slot);
+  }
+
+  isLeaving(slot: number): boolean {
+    return this.leaving.size !== 0 && this.leaving.has(slot);
   }
 
   /** Every master, with one of its slots. */

@@ -42,8 +42,8 @@ export class SlotOwners {
     private readonly retries: RetryQueue,
     private readonly settings: {
       readonly natMap: AddressMap;
-      /** A slot has another owner. */
-      readonly onMoved: ((slot: number) => void) | null;
+      /** A slot has another owner; `before` is null for the first one. */
+      onMoved(slot: number, before: ClusterNode | null): void;
     },
   ) {}
 
@@ -82,7 +82,7 @@ export class SlotOwners {
     if (owner === target) return;
     if (owner?.client) this.retries.hold(slot, owner.client);
     this.slots.move(slot, target);
-    this.settings.onMoved?.(slot);
+    this.settings.onMoved(slot, owner);
   }
 
   /** A node has named the new owner of a slot. */
@@ -108,7 +108,7 @@ export class SlotOwners {
     const left = new Map<ClusterNode, number[]>();
     const isChanged = this.slots.assign(this.slotRanges(ranges, members), (slot, before) => {
       moved.push(slot);
-      this.settings.onMoved?.(slot);
+      this.settings.onMoved(slot, before?.master ?? null);
       if (before === null) return;
       const slots = left.get(before.master);
       if (slots === undefined) left.set(before.master, [slot]);

@@ -51,6 +51,13 @@ export class OwnWrites {
     this.renew(ANY_SLOT, untilMs);
   }
 
+  /** Another server has the slot: its replicas receive keys that may have been written long ago. */
+  noteMoved(slot: number): void {
+    const untilMs = clockMs() + this.windowMs;
+    this.recentUntilMs[slot] = untilMs;
+    this.recentUntilMs[ANY_SLOT] = untilMs;
+  }
+
   /** Covers a command that goes to nodes of a cluster directly. */
   async cover<Result>(
     spec: CommandSpec,

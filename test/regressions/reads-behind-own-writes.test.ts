@@ -4,7 +4,8 @@ import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import { Redis } from "../../src/index";
 import { untilClusterReady } from "../support/cluster-fixture";
-import { FakeClusterFixture } from "../support/fake-cluster-fixture";
+import type { FakeNode } from "../support/fake-cluster";
+import { FakeClusterFixture, KEY, SLOT } from "../support/fake-cluster-fixture";
 import { FakeServer, status } from "../support/fake-server";
 import { closeClient } from "../support/matrix";
 
@@ -67,6 +68,52 @@ describe("reads behind own writes", () => {
       expect(rows?.map(([, reply]) => reply)).to.deep.equal(["node 1", "node 0"]);
       const beside = await cluster.with({ readFrom: "replica" }).pipeline().get("other").dbsize().exec();
       expect(beside?.map(([, reply]) => reply)).to.deep.equal(["node 1", "node 1"]);
+    });
+
+    describe("with a third node", () => {
+      let target: FakeServer;
+
+      beforeEach(async () => {
+        target = await FakeServer.start(([name]) => (name === "get" ? "target" : status("OK")));
+      });
+      afterEach(async () => {
+        await fixture.closeClients();
+        await target.stop();
+      });
+
+      /** The third node is the master of the replica, which still replies. */
+      const moveTo = ({ host, port }: FakeServer): void => {
+        const [, replica] = fixture.fake.nodes;
+        const { server } = replica as FakeNode;
+        fixture.fake.slots = () => [[0, 16_383, [host, port, "t"], [server.host, server.port, "r"]]];
+      };
+
+      it("of a slot that is moving go to its master", async () => {
+        const [master] = fixture.fake.nodes as [FakeNode];
+        const ask = new Error(`ASK ${SLOT} ${target.host}:${target.port}`);
+        master.script = ([name]) => (name === "get" || name === "set" ? ask : undefined);
+        const cluster = fixture.connect({ scaleReads: "replica", readYourWrites: WINDOW_MS });
+        await untilClusterReady(cluster);
+        expect(await cluster.get(KEY)).to.equal("node 1");
+        await cluster.set(KEY, "new");
+        pause(2 * WINDOW_MS);
+        expect(await cluster.get(KEY)).to.equal("target");
+        await cluster.refreshSlotsCache();
+        expect(await cluster.with({ readFrom: "replica" }).get(KEY)).to.equal("target");
+        moveTo(target);
+        await cluster.refreshSlotsCache();
+        pause(2 * WINDOW_MS);
+        expect(await cluster.get(KEY)).to.equal("node 1");
+      });
+
+      it("of a slot that has moved go to its master: a replica receives all keys anew", async () => {
+        const cluster = fixture.connect({ scaleReads: "replica", readYourWrites: LONG_MS });
+        await untilClusterReady(cluster);
+        expect(await cluster.get(KEY)).to.equal("node 1");
+        moveTo(target);
+        await cluster.refreshSlotsCache();
+        expect(await cluster.get(KEY)).to.equal("target");
+      });
     });
 
     it("a write without keys goes to a master, also behind a read at a replica", async () => {

@@ -77,7 +77,10 @@ export class ClusterWiring {
     this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
       natMap: options.natMap,
-      onMoved: this.onRedirected,
+      onMoved: (slot, before) => {
+        this.onRedirected?.(slot);
+        if (before !== null) writes?.noteMoved(slot);
+      },
     });
     const retryDelayOnFailover = options.retryDelayOnFailover ?? 100;
     this.subscriptions = new ClusterSubscriptions(options, this);

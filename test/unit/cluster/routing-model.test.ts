@@ -96,7 +96,7 @@ class ModelCluster {
     );
     this.pool.isSealed = false;
     this.retries = new RetryQueue(this);
-    this.owners = new SlotOwners(this.slots, this.pool, this.retries, { natMap: null, onMoved: null });
+    this.owners = new SlotOwners(this.slots, this.pool, this.retries, { natMap: null, onMoved() {} });
     const nothing = { dispatch: (): void => {}, dispatchBatch: (): void => {} };
     this.router = new ClusterRouter(50, {
       slots: this.slots,

@@ -23,12 +23,15 @@ describe("SlotOwners", () => {
   /** Slots that were held, with the port of the node whose commands they wait for. */
   let held: string[];
   let moved: number[];
+  /** The port of the owner that each moved slot had. */
+  let former: Map<number, number | null>;
 
   beforeEach(() => make());
 
-  function make(natMap: AddressMap = null, isTold = true): void {
+  function make(natMap: AddressMap = null): void {
     held = [];
     moved = [];
+    former = new Map();
     slots = new SlotMap();
     pool = new NodePool(
       {
@@ -53,7 +56,10 @@ describe("SlotOwners", () => {
         }
       },
     } as unknown as RetryQueue;
-    const onMoved = isTold ? (slot: number): void => void moved.push(slot) : null;
+    const onMoved = (slot: number, before: ClusterNode | null): void => {
+      moved.push(slot);
+      former.set(slot, before?.address.port ?? null);
+    };
     owners = new SlotOwners(slots, pool, retries, { natMap, onMoved });
   }
 
@@ -169,11 +175,12 @@ describe("SlotOwners", () => {
     expect([held, ownerOf(0), ownerOf(1)]).to.deep.equal([[], 2, 2]);
   });
 
-  it("tells nobody where nobody wants to know", () => {
-    make(null, false);
+  it("tells the former owner of a moved slot", () => {
     owners.adopt([range(0, 1, 1)]);
+    expect(moved.map((slot) => former.get(slot))).to.deep.equal([null, null]);
     owners.move(0, nodeAt(2));
-    expect([ownerOf(0), moved]).to.deep.equal([2, []]);
+    owners.adopt([range(1, 1, 3)]);
+    expect([0, 1].map((slot) => former.get(slot))).to.deep.equal([1, 1]);
   });
 
   it("holds every slot of a node whose connection is about to be replaced, to the last one", () => {
