@@ -26,6 +26,7 @@ function withByte(value: string, index: number, byte: number): string {
   return value.slice(0, index) + String.fromCharCode(byte) + value.slice(index + 1);
 }
 
+/** Servers turn the string into bytes that may grow, even where no bit changes. */
 function store(caller: Caller, key: string, value: string): void {
   caller.database.set(key, value, { expireAt: "keep", form: "raw" });
 }
@@ -41,9 +42,9 @@ function setbit(caller: Caller, args: readonly string[]): ReplyValue {
   const mask = 1 << (7 - (offset % 8));
   const byte = value.charCodeAt(index);
   const changed = withByte(value, index, bit === "1" ? byte | mask : byte & ~mask & 0xff);
-  if (changed === caller.database.readString(key)) return old;
+  const isChanged = changed !== caller.database.readString(key);
   store(caller, key, changed);
-  caller.database.modified(key, "$", "setbit");
+  if (isChanged) caller.database.modified(key, "$", "setbit");
   return old;
 }
 
@@ -286,10 +287,8 @@ function bitfield(isReadonly: boolean): Handler {
       value = writeField(value, offset, { field, number });
       return narrow(name === "SET" ? old : number);
     });
-    if (isChanged) {
-      store(caller, key, value);
-      database.modified(key, "$", "setbit");
-    }
+    if (writes.length > 0) store(caller, key, value);
+    if (isChanged) database.modified(key, "$", "setbit");
     return replies;
   };
 }
