@@ -33,6 +33,8 @@ const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
   [{ watchdog: { idle: 5 } }, /watchdog\.idle: expected one of idleMs/],
   [{ protocol: 4 }, /protocol 4: expected one of 2, 3/],
   [{ commandTimeout: "100" }, /commandTimeout "100": expected a number/],
+  [{ commandTimeout: Number.NaN }, /commandTimeout NaN: expected a number/],
+  [{ replyMapping: "resp2" }, /replyMapping "resp2": expected one of "legacy", "resp3"/],
   [{ maxRetriesPerRequest: "3" }, /maxRetriesPerRequest "3": expected a number/],
   [{ cache: { ttl: 0 } }, /cache\.ttl 0: expected "server" or a number of at least 1/],
   [{ cache: { match: 5 } }, /cache\.match: expected prefixes of keys, or a function/],
@@ -54,6 +56,25 @@ describe("options of our own", () => {
       refused(() => new Cluster([{}], { lazyConnect: true, redisOptions: options }));
     });
   }
+
+  it("collaborators and lists of the wrong type are refused", () => {
+    const sentinels = "127.0.0.1:26379" as never;
+    expect(() => new Redis({ lazyConnect: true, sentinels, name: "mymaster" }))
+      .to.throw('Invalid option sentinels "127.0.0.1:26379": expected a list')
+      .with.property("code", "INVALID_OPTION");
+    expect(() => new Redis({ lazyConnect: true, Connector: 5 as never }))
+      .to.throw("Invalid option Connector 5: expected a function")
+      .with.property("code", "INVALID_OPTION");
+    expect(() => new Cluster([{}], { lazyConnect: true, dnsLookup: 5 as never }))
+      .to.throw("Invalid option dnsLookup 5: expected a function")
+      .with.property("code", "INVALID_OPTION");
+  });
+
+  it("a number as key prefix is text, as in ioredis", async () => {
+    const redis = fixture.connect({ keyPrefix: 5 as never });
+    await redis.set(":prefixed", "a");
+    expect(await fixture.connect().get("5:prefixed")).to.equal("a");
+  });
 
   it("what means nothing is no bound", async () => {
     const redis = fixture.connect({

@@ -339,8 +339,10 @@ export function parseStartupNode(node: unknown): StartupNode {
   else if (typeof node === "string") {
     fill(options, optionsOfAddress(node));
     if (isTlsUrl(node) && options["tls"] === undefined) options["tls"] = true;
-  } else if (typeof node === "object" && node !== null) fill(options, node as OptionRecord);
-  else throw new OptionError(`Invalid argument ${String(node)}`);
+  } else if (typeof node === "object" && node !== null) {
+    warnAboutRedisOptions(node);
+    fill(options, node as OptionRecord);
+  } else throw new OptionError(`Invalid argument ${String(node)}`);
   delete options["db"];
   fill(options, { host: "127.0.0.1", port: 6379 });
   options["port"] = toWholeNumber("port", options["port"]);

@@ -27,11 +27,13 @@ const ELSEWHERE: Readonly<Record<string, Known>> = {
   disableOfflineQueue: "enableOfflineQueue",
   inflightRequestsLimit: "bounds",
   keepAliveInitialDelay: "keepAlive",
+  maintNotifications: "maintenance",
   maxCommandRedirections: "maxRedirections",
   maxRetries: "maxRetriesPerRequest",
   nodeAddressMap: "natMap",
   pass: "password",
   pingInterval: "watchdog",
+  prefix: "keyPrefix",
   readFrom: "scaleReads",
   reconnectStrategy: "retryStrategy",
   requestTimeout: "commandTimeout",
@@ -44,10 +46,10 @@ const ELSEWHERE: Readonly<Record<string, Known>> = {
 
 const ADDRESS = /^(?:redis|rediss|valkey|valkeys|unix):/i;
 
-/** Shorter names resemble too many others. */
+/** Shorter options resemble too many other names, unless only letter case differs. */
 const SHORTEST = 8;
-/** From this length on two letters may differ. */
-const LONG = 12;
+/** One letter in so many may differ. */
+const LETTERS_FOR_A_MISTAKE = 6;
 
 /** A cluster client also reads these beside `redisOptions`. */
 const LIMITS_OF_CLUSTERS = new Set(["commandTimeout", "blockingTimeout", "blockingTimeoutGrace"]);
@@ -101,7 +103,7 @@ function adviceOn(name: string, value: unknown, options: object): string | undef
 function adviceOnUrl(url: unknown, options: object): string | undefined {
   const { host, path, sentinels } = options as Record<string, unknown>;
   if (typeof url !== "string" || !ADDRESS.test(url) || host || path || sentinels) return undefined;
-  return "pass the URL as the first argument: new Redis(url, options)";
+  return "pass the URL itself: new Redis(url, options), new Cluster([url], options)";
 }
 
 /** node-redis takes the address and the TLS settings as an object. */
@@ -128,11 +130,11 @@ function dividesConnections(value: unknown): boolean {
 
 /** The option whose name resembles an unknown name. */
 export function meantBy(name: string): string | undefined {
-  if (KNOWN.has(name) || name.length < SHORTEST) return undefined;
+  if (KNOWN.has(name)) return undefined;
   const sought = bare(name);
-  const most = name.length < LONG ? 1 : 2;
   for (const candidate of KNOWN) {
-    if (candidate.length >= SHORTEST && distance(sought, bare(candidate), most) <= most) return candidate;
+    const most = candidate.length < SHORTEST ? 0 : Math.floor(candidate.length / LETTERS_FOR_A_MISTAKE);
+    if (distance(sought, bare(candidate), most) <= most) return candidate;
   }
   return undefined;
 }

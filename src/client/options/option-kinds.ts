@@ -39,13 +39,19 @@ function parseSwitch(name: string, text: string): unknown {
 }
 
 export const ANY: Kind = { check: null, parse: asText };
+export const LIST: Kind = {
+  check(name, value) {
+    if (!Array.isArray(value)) reject(name, value, "expected a list");
+  },
+  parse: asText,
+};
 export const SWITCH: Kind = { check: null, parse: parseSwitch };
 /** A number. Other types are accepted, as in ioredis. */
 export const NUMERIC: Kind = { check: null, parse: parseNumber };
-/** A number. Text is rejected, because it would have no effect. */
+/** A number. Text and NaN are rejected, because they would have no effect. */
 export const NUMBER: Kind = {
   check(name, value) {
-    if (typeof value !== "number") reject(name, value, "expected a number");
+    if (typeof value !== "number" || Number.isNaN(value)) reject(name, value, "expected a number");
   },
   parse: parseNumber,
 };

@@ -3,7 +3,18 @@
 import { RETRY_POLICIES } from "../../command/command-extra";
 import { OptionError } from "../../errors";
 import { checkMerge } from "../merging";
-import { ANY, atLeast, FUNCTION, type Kind, NUMBER, NUMERIC, oneOf, SWITCH, settings } from "./option-kinds";
+import {
+  ANY,
+  atLeast,
+  FUNCTION,
+  type Kind,
+  LIST,
+  NUMBER,
+  NUMERIC,
+  oneOf,
+  SWITCH,
+  settings,
+} from "./option-kinds";
 
 type OptionRecord = Record<string, unknown>;
 
@@ -34,7 +45,7 @@ const RETRY_POLICY = oneOf(...RETRY_POLICIES);
 
 /** Options of `Redis`, and of the nodes of a cluster. */
 export const REDIS_OPTIONS = {
-  Connector: ANY,
+  Connector: FUNCTION,
   autoPipeliningIgnoredCommands: ANY,
   autoResendUnfulfilledCommands: SWITCH,
   autoResubscribe: SWITCH,
@@ -87,7 +98,7 @@ export const REDIS_OPTIONS = {
   readYourWrites: atLeast(0),
   reconnectOnError: FUNCTION,
   replicas: ANY,
-  replyMapping: ANY,
+  replyMapping: oneOf("legacy", "resp3"),
   retryPolicy: RETRY_POLICY,
   retryStrategy: FUNCTION,
   role: ANY,
@@ -101,7 +112,7 @@ export const REDIS_OPTIONS = {
   sentinelRetryStrategy: FUNCTION,
   sentinelTLS: ANY,
   sentinelUsername: ANY,
-  sentinels: ANY,
+  sentinels: LIST,
   showFriendlyErrorStack: SWITCH,
   socketTimeout: NUMBER,
   strictArguments: SWITCH,
@@ -120,7 +131,7 @@ export const CLUSTER_OPTIONS = {
   cache: CACHE,
   clusterNodeRetryStrategy: FUNCTION,
   clusterRetryStrategy: FUNCTION,
-  dnsLookup: ANY,
+  dnsLookup: FUNCTION,
   enableAutoPipelining: WINDOW,
   enableOfflineQueue: SWITCH,
   enableReadyCheck: SWITCH,
@@ -132,7 +143,7 @@ export const CLUSTER_OPTIONS = {
   natMap: ANY,
   readYourWrites: atLeast(0),
   redisOptions: ANY,
-  resolveSrv: ANY,
+  resolveSrv: FUNCTION,
   retryDelayOnClusterDown: NUMERIC,
   retryDelayOnFailover: NUMERIC,
   retryDelayOnMoved: NUMERIC,
@@ -158,9 +169,10 @@ const BY_NAME: Readonly<Record<string, Kind>> = {
 };
 const CHECKED = Object.entries(BY_NAME).filter(([, { check }]) => check !== null);
 
-/** Checks the options and replaces null by the default. Throws an `OptionError`. */
+/** Checks the options, and gives null and a number their meaning. Throws an `OptionError`. */
 export function checkOptions(options: OptionRecord): void {
   if (options["keyPrefix"] === null) options["keyPrefix"] = "";
+  if (typeof options["keyPrefix"] === "number") options["keyPrefix"] = String(options["keyPrefix"]);
   if (options["bounds"] === null) options["bounds"] = undefined;
   for (const [name, { check }] of CHECKED) {
     const value = options[name];

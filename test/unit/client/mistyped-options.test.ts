@@ -2,7 +2,11 @@
 
 import { readFileSync } from "node:fs";
 import { expect } from "chai";
-import { type ClusterOptions, resolveClusterOptions } from "../../../src/client/options/cluster-options";
+import {
+  type ClusterOptions,
+  parseStartupNode,
+  resolveClusterOptions,
+} from "../../../src/client/options/cluster-options";
 import { meantBy } from "../../../src/client/options/mistyped-options";
 import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "../../../src/client/options/option-table";
 import type { RedisOptions } from "../../../src/client/options/redis-options";
@@ -68,12 +72,23 @@ describe("mistyped options", () => {
       [{ commandsQueueMaxLength: 5 }, '"bounds"'],
       [{ pass: "a" }, '"password"'],
       [{ user: "a" }, '"username"'],
+      [{ prefix: "a:" }, '"keyPrefix"'],
+      [{ maintNotifications: "auto" }, '"maintenance"'],
+      [{ pasword: "a" }, '"password"'],
+      [{ usrname: "a" }, '"username"'],
+      [{ TLS: {} }, '"tls"'],
+      [{ maxRetryPerRequest: 3 }, '"maxRetriesPerRequest"'],
     ];
     for (const [options, meant] of foreign) {
       const [warning] = await warningsOf(() => void resolveRedisOptions([options]));
       const [name] = Object.keys(options);
       expect(warning?.message, name).to.include(`"${name}" is unknown`).and.to.include(meant);
     }
+  });
+
+  it("are found in the startup nodes of a cluster", async () => {
+    const [warning] = await warningsOf(() => void parseStartupNode({ connectionString: "redis://a:1" }));
+    expect(warning?.message).to.include('"connectionString"').and.to.include("new Cluster([url], options)");
   });
 
   it("are none of the options that the types know", () => {
