@@ -383,4 +383,16 @@ describe("Redirector", () => {
     expect(putBack).to.deep.equal([{ commands: [fresh], delayMs: 100 }]);
     expect(fresh.extra?.trail?.count).to.equal(1);
   });
+
+  it("sends lost commands to another owner at once, and not while the connections are closing", () => {
+    const delayAfterLoss = (slot: number): number | undefined => {
+      const one = command("get", "a");
+      one.slot = slot;
+      redirector.takeOver(node, [one], new ConnectionClosedError());
+      return delaysMs.at(-1);
+    };
+    expect([delayAfterLoss(7), delayAfterLoss(-1)]).to.deep.equal([0, 100]);
+    isSealed = true;
+    expect(delayAfterLoss(7)).to.equal(100);
+  });
 });

@@ -15,10 +15,12 @@ type Modules = typeof import("../../../src/connection/connection") &
 /** Takes everything, and counts how often reading was resumed. */
 class Peer extends Duplex {
   resumed = 0;
+  written = "";
 
   override _read(): void {}
 
-  override _write(_chunk: Buffer, _encoding: string, done: () => void): void {
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.written += chunk.toString("latin1");
     done();
   }
 
@@ -33,6 +35,10 @@ describe("a connection that reads", () => {
   let connection: Connection;
   let peer: Peer;
   let replies: Reply[];
+  let lines: string[];
+  let errors: Error[];
+  /** The server has accepted the connection. */
+  let isAccepted: boolean;
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -43,12 +49,16 @@ describe("a connection that reads", () => {
     }));
   });
 
+  beforeEach(() => {
+    isAccepted = true;
+  });
+
   async function open(channels: string[] = []): Promise<void> {
     const { Connection: Made, Subscriptions } = home.modules;
     const subscriptions = new Subscriptions();
     for (const channel of channels) subscriptions.add(SubscriptionKind.Channel, Buffer.from(channel));
     peer = new Peer();
-    replies = [];
+    [replies, lines, errors] = [[], [], []];
     connection = new Made(
       {
         highWaterBytes: 1024,
@@ -60,11 +70,20 @@ describe("a connection that reads", () => {
       },
       {
         subscriptions,
-        messages: null,
+        messages: {
+          onMessage() {},
+          onShardLost() {},
+          onOtherPush() {},
+          onMonitorLine: (line) => void lines.push(line),
+        },
         errorReplies: null,
         stateReplies: null,
         tracer: null,
-        life: { onOpen: () => connection.markReady(), onClose() {} },
+        life: {
+          onOpen: () => isAccepted && connection.markReady(),
+          onConnectionError: (error) => void errors.push(error),
+          onClose() {},
+        },
       },
     );
     connection.attach(peer);
@@ -150,6 +169,75 @@ describe("a connection that reads", () => {
       expect(read("", true), "the first of a burst").to.equal(true);
       await home.pass(4);
       expect(read("", true), "4 ms").to.equal(true);
+      await ended();
+    }));
+
+  it("takes an unrequested error for a refusal until it is ready, and for a fault from then on", () =>
+    home.live(async () => {
+      for (isAccepted of [false, true]) {
+        await open();
+        peer.push("-ERR max number of clients reached\r\n");
+        await home.pass(1);
+        const [error] = errors;
+        expect([errors.length, peer.destroyed]).to.deep.equal([1, true]);
+        expect(error?.name).to.equal(isAccepted ? "UnexpectedReplyError" : "ReplyError");
+        expect(connection.protocolError).to.equal(isAccepted ? error : null);
+      }
+    }));
+
+  it("closes at a reply to no command, unless it monitors", () =>
+    home.live(async () => {
+      for (const bytes of ["+OK\r\n", "*1\r\n+a\r\n"]) {
+        await open();
+        peer.push(bytes);
+        await home.pass(1);
+        expect([connection.protocolError?.name, peer.destroyed]).to.deep.equal([
+          "UnexpectedReplyError",
+          true,
+        ]);
+      }
+      await open();
+      connection.isMonitoring = true;
+      peer.push("+line\r\n");
+      await home.pass(1);
+      expect([lines, peer.destroyed]).to.deep.equal([["line"], false]);
+      await ended();
+    }));
+
+  it("writes the issued commands when the user ends the stream, unless the server has ended it", () =>
+    home.live(async () => {
+      for (const hasEnded of [false, true]) {
+        await open();
+        if (hasEnded) Object.defineProperty(peer, "readableEnded", { value: true });
+        call("ping", false);
+        peer.end();
+        expect(peer.written.includes("ping"), `ended: ${hasEnded}`).to.equal(!hasEnded);
+        const { sent, unsent } = connection.queue.takeAll();
+        for (const command of [...sent, ...unsent]) command.fulfil("", connection.shape);
+        await ended();
+      }
+    }));
+
+  it("tells of a silence before the first command after it, and only if nothing is in flight", () =>
+    home.live(async () => {
+      await open();
+      const silences: number[] = [];
+      connection.silenceListener = { doubtAfterMs: 100, onSilence: (ms) => void silences.push(ms) };
+      await home.pass(50);
+      call("ping", false);
+      await home.pass(200);
+      call("ping", false);
+      expect(silences, "a reply is due").to.deep.equal([]);
+      await home.pass(1);
+      peer.push("+PONG\r\n+PONG\r\n");
+      await home.pass(200);
+      call("ping", false);
+      call("ping", false);
+      expect(silences).to.have.length(1);
+      expect(silences[0]).to.be.within(199, 201);
+      await home.pass(1);
+      peer.push("+PONG\r\n+PONG\r\n");
+      await home.pass(1);
       await ended();
     }));
 });

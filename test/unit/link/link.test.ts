@@ -268,13 +268,16 @@ describe("Link", () => {
   });
 
   it("doubts no silence while maintenance runs", async () => {
+    make({ socketTimeout: 60_000 });
     await connect();
+    const isLimited = (): boolean => link.connection?.socketTimeout != null;
+    expect(isLimited()).to.equal(true);
     const listener = (): boolean => link.connection?.silenceListener != null;
     expect(listener()).to.equal(true);
     link.relax(true);
-    expect(listener()).to.equal(false);
+    expect([listener(), isLimited()]).to.deep.equal([false, false]);
     link.relax(false);
-    expect(listener()).to.equal(true);
+    expect([listener(), isLimited()]).to.deep.equal([true, true]);
   });
 
   it("keeps with each command of a batch the database that it was issued for", async () => {
@@ -403,5 +406,16 @@ describe("Link", () => {
     peer.push("+1\r\n+2\r\n");
     await waitUntil(() => Promise.resolve(link.isIdle), { timeoutMs: 5000, what: "the replies" });
     expect(link.inFlight).to.equal(0);
+  });
+
+  it("reports why a server turns it away", async () => {
+    const greet = (): Peer => {
+      nextPeer().push("-ERR max number of clients reached\r\n");
+      return peer;
+    };
+    make({ retryStrategy: () => null }, new PeerConnector(greet));
+    link.connect().catch(() => {});
+    await becomes("end");
+    expect(reported[0]?.message).to.match(/max number of clients/);
   });
 });
