@@ -1,7 +1,6 @@
 /** Chooses the connector for the options: TCP or a unix socket, Sentinel, several databases, or a connector of the user. */
 
 import type { EventEmitter } from "node:events";
-import { OptionError } from "../errors";
 import type { FailoverConnector, FailoverReport } from "../failover/failover-connector";
 import type { DatabaseClient, FailoverStats } from "../failover/monitor";
 import type { AbstractConnector } from "../link/connector";
@@ -38,13 +37,6 @@ interface ConnectedServer {
   readonly connector: AbstractConnector;
 }
 
-/** Options that also choose the server, and what to do instead. */
-const OTHER_CHOICES = {
-  Connector: "set the address of each database",
-  sentinels: "a Sentinel group has its own failover, so use sentinels alone",
-  path: "set the host of each database",
-} as const;
-
 /** A single dead connection to a good database is left as soon as a lost database. */
 const FAILOVER_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({
   idleMs: 1000,
@@ -79,15 +71,6 @@ function makeFailover(
 ): AbstractConnector {
   const { options } = client;
   if (options.watchdog === defaultOptions.watchdog) options.watchdog = FAILOVER_WATCHDOG;
-  for (const [name, advice] of Object.entries(OTHER_CHOICES)) {
-    if (options[name as keyof typeof OTHER_CHOICES])
-      throw new OptionError(`The options failover and ${name} cannot be used together: ${advice}`);
-  }
-  if (options.replicas && options.replicas !== true) {
-    throw new OptionError(
-      "The option failover allows replicas: true only, because each database reports its own replicas",
-    );
-  }
   const parts = failovers.get();
   const deps = {
     readUrl: (url: string) => ({ ...(isTlsUrl(url) && { tls: true }), ...optionsOfAddress(url) }),

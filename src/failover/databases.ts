@@ -77,6 +77,13 @@ export interface AddressReader {
   };
 }
 
+/** Options that also choose the server, and what to do instead. */
+const OTHER_CHOICES = {
+  Connector: "set the address of each database",
+  sentinels: "a Sentinel group has its own failover, so use sentinels alone",
+  path: "set the host of each database",
+} as const;
+
 /** Settings of other kinds of databases. */
 const OTHER_KINDS: readonly string[] = ["sentinels", "nodes", "path", "replicas"];
 
@@ -103,6 +110,24 @@ const DATABASE_CHECKS: SettingChecks<FailoverDatabase> = {
   tls: anything,
   weight: numberFrom(0),
 };
+
+/** Options of the client that contradict several databases. */
+export type OtherChoices = { readonly [Name in keyof typeof OTHER_CHOICES]?: unknown } & {
+  readonly replicas?: unknown;
+};
+
+/** Throws an `OptionError`. */
+export function refuseOtherChoices(options: OtherChoices): void {
+  for (const [name, advice] of Object.entries(OTHER_CHOICES)) {
+    if (options[name as keyof typeof OTHER_CHOICES])
+      throw new OptionError(`The options failover and ${name} cannot be used together: ${advice}`);
+  }
+  if (options.replicas && options.replicas !== true) {
+    throw new OptionError(
+      "The option failover allows replicas: true only, because each database reports its own replicas",
+    );
+  }
+}
 
 /** Throws an `OptionError`. */
 export function readDatabases(settings: FailoverSettings, reader: AddressReader): ReadDatabase[] {

@@ -9,7 +9,7 @@ import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/co
 import { openSocket, type TcpConnectorOptions } from "../link/tcp-connector";
 import { failoverChannel } from "../observability/work-channels";
 import type { DatabaseLostError } from "../part-errors";
-import type { FailoverSettings } from "./databases";
+import { type FailoverSettings, type OtherChoices, refuseOtherChoices } from "./databases";
 import {
   type Database,
   type DatabaseMonitor,
@@ -40,7 +40,7 @@ export interface FailoverReport {
   readonly error: DatabaseLostError | null;
 }
 
-interface Options extends TcpConnectorOptions {
+interface Options extends TcpConnectorOptions, Omit<OtherChoices, "path"> {
   failover?: FailoverSettings | undefined;
   db?: number | undefined;
 }
@@ -58,6 +58,7 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     private readonly onReport: (report: FailoverReport) => void,
   ) {
     super(options.disconnectTimeout);
+    refuseOtherChoices(options);
     this.monitor = monitorOf(options, deps);
     this.used = this.take();
     const { db } = this.monitor;
