@@ -19,10 +19,13 @@ export class ClusterAllFailedError extends SluiceError {
     /** The error of each node that was asked, by `host:port`. */
     readonly nodeErrors: Readonly<Record<string, Error>> = {},
   ) {
-    // A connection that could not be made says "Connection is closed."; its cause is the reason.
-    const isClosed = lastNodeError instanceof ConnectionClosedError && lastNodeError.cause instanceof Error;
-    super("Failed to refresh slots cache.", { cause: isClosed ? lastNodeError.cause : lastNodeError });
+    super("Failed to refresh slots cache.", { cause: lastNodeError && unwrapped(lastNodeError) });
   }
+}
+
+/** The error of a connection that could not be made is "Connection is closed."; its cause is the reason. */
+export function unwrapped(error: Error): Error {
+  return error instanceof ConnectionClosedError && error.cause instanceof Error ? error.cause : error;
 }
 
 /**

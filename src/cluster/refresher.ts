@@ -21,6 +21,7 @@ import {
   RefreshVoidError,
   TopologyError,
   TopologyTimeoutError,
+  unwrapped,
 } from "./cluster-errors";
 import type { ClusterNode, NodeClient } from "./cluster-node";
 import { shuffled } from "./discovery";
@@ -319,7 +320,7 @@ export class Refresher {
 /** If all nodes fail in the same way, the cause is certain, such as a server without cluster mode. */
 function explained(error: ClusterAllFailedError): ClusterAllFailedError {
   const reasons = Object.values(error.nodeErrors);
-  const hints = new Set(reasons.map((reason) => hintOf(reason) ?? hintOnNode(reason.message)));
+  const hints = new Set(reasons.map(unwrapped).map((reason) => hintOf(reason) ?? hintOnNode(reason.message)));
   const [hint] = hints;
   if (hints.size !== 1 || hint === null) return error;
   addHint(error, hint);

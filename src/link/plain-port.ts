@@ -9,10 +9,11 @@ import { startTimer, stopTimer } from "../util/scheduling";
 import { openSocket } from "./tcp-connector";
 
 /**
- * The silence after which the server is asked, and the time limit for its reply. A TLS handshake takes two round
- * trips.
+ * The silence after which the server is asked. A TLS handshake takes two round trips. A cluster client waits for a node
+ * for 1000 ms (`slotsRefreshTimeout`), including the reply.
  */
-const SILENCE_MS = 1000;
+const SILENCE_MS = 500;
+const REPLY_LIMIT_MS = 1000;
 /** The first byte of a reply to PING: "PONG", or an error. */
 const REPLY = /^[+-]/;
 
@@ -56,6 +57,6 @@ export class PlainPortCheck {
       if (REPLY.test(chunk.toString("latin1", 0, 1))) this.onPlain();
     });
     socket.write("PING\r\n");
-    this.timer = startTimer(() => this.stop(), SILENCE_MS);
+    this.timer = startTimer(() => this.stop(), REPLY_LIMIT_MS);
   }
 }

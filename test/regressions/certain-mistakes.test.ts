@@ -19,6 +19,8 @@ describe("certain mistakes", function () {
   this.timeout(20_000);
   const closing: (() => unknown)[] = [];
 
+  before(() => sharedServer(ServerKind.Redis));
+
   afterEach(async () => {
     for (const close of closing.splice(0).reverse()) await close();
   });
@@ -61,6 +63,8 @@ describe("certain mistakes", function () {
     const reason = await reasonOf(opened(new Redis({ host: "127.0.0.1", port, tls: {} })));
     expect(reason).to.include({ code: "PROTOCOL" });
     expect(reason.hint).to.include("`tls`");
+    const cluster = opened(new Cluster([{ host: "127.0.0.1", port }], { redisOptions: { tls: {} } }));
+    expect((await reasonOf(cluster)).hint).to.include("`tls`");
   });
 
   it("a cluster client and no cluster", async () => {
@@ -82,6 +86,16 @@ describe("certain mistakes", function () {
     const nodes = [{ host: "127.0.0.1", port: server.port }];
     const reason = await reasonOf(opened(new Cluster(nodes, { redisOptions: { password: "wrong" } })));
     expect(reason.hint).to.include("`password`");
+  });
+
+  it("credentials of a cluster that are none: the error does not speak of a closed client", async () => {
+    const { port } = await sharedServer(ServerKind.Redis);
+    const options = { redisOptions: { credentials: () => null as never } };
+    const cluster = new Cluster([{ host: "127.0.0.1", port }], options);
+    closing.push(() => cluster.disconnect());
+    const error = await new Promise<Failure>((resolve) => cluster.once("error", resolve));
+    expect(error.cause).to.include({ code: "CREDENTIALS" });
+    expect(error.hint).to.equal(undefined);
   });
 
   it("a group that no Sentinel knows", async () => {
