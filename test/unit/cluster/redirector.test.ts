@@ -62,7 +62,7 @@ describe("Redirector", () => {
         },
       },
       {
-        slots: { ownerOf: () => other },
+        slots: { ownerOf: () => other, noteLeaving() {} },
         owners: {
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
           holdAllOf: ({ key }: ClusterNode) => void renewed.push(`hold ${key}`),
