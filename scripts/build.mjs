@@ -382,53 +382,6 @@ const withoutRequire = (packages) => ({
   },
 });
 
-/** The value of a number, or of a bit such as `1 << 3`; undefined for other expressions. */
-function numberOf({ type, value, operator, left, right }) {
-  if (type === "Literal" && typeof value === "number") return value;
-  return type === "BinaryExpression" && operator === "<<" ? numberOf(left) << numberOf(right) : undefined;
-}
-
-/** The members of `export const Origin = { User: 0, ... } as const` and its like: `Origin.User`, number. */
-function constantMembers() {
-  const members = new Map();
-  for (const path of Object.values(entriesIn(source))) {
-    for (const { declaration } of parseSync(path, readFileSync(path, "utf8")).program.body) {
-      const [{ id, init } = {}] = declaration?.declarations ?? [];
-      if (init?.type !== "TSAsExpression" || init.expression.type !== "ObjectExpression") continue;
-      for (const { key, value } of init.expression.properties) {
-        const number = value === undefined ? undefined : numberOf(value);
-        if (number === undefined) continue;
-        const member = `${id.name}.${key.name}`;
-        if (members.has(member)) throw new Error(`${member} is declared twice`);
-        members.set(member, number);
-      }
-    }
-  }
-  return members;
-}
-
-/** Readers of the code for Node see `Origin.User`; bundles have the number. */
-function numbersForMembers() {
-  const members = constantMembers();
-  return {
-    name: "numbers-for-members",
-    transform: {
-      order: "pre",
-      filter: { id: /\.ts$/ },
-      handler(code, id) {
-        const text = new RolldownMagicString(code);
-        new Visitor({
-          MemberExpression({ object, property, start, end }) {
-            const number = members.get(`${object.name}.${property.name}`);
-            if (number !== undefined) text.overwrite(start, end, String(number));
-          },
-        }).visit(parseSync(id, code).program);
-        return text.toString();
-      },
-    },
-  };
-}
-
 /** A package that is optional at run time is installed beside the program. A bundler does not see it. */
 function lookUp(name) {
   if (name.startsWith("node:")) return `module.exports = process.getBuiltinModule("${name}");`;
@@ -455,7 +408,7 @@ async function writeModules(names) {
     },
     cwd: checkout,
     platform: "neutral",
-    plugins: [withoutRequire(Object.keys(dependencies)), numbersForMembers()],
+    plugins: [withoutRequire(Object.keys(dependencies))],
     treeshake: { moduleSideEffects: (id) => id.startsWith(withParts) },
     transform: FIELDS_IN_CONSTRUCTORS,
   });

@@ -27,7 +27,7 @@ export const SIZES = {
     named: [{ page: BUNDLER_PAGE, pattern: /code of the client is (\d+) KiB/, unit: KIB }],
   },
   /** The same code as ES modules, minified. */
-  modules: { bytes: 475 * KIB },
+  modules: { bytes: 484 * KIB },
   /** The pages of docs/ that the package contains. */
   documentation: { bytes: 334 * KIB },
   /** Code of sluice-testing. */
@@ -36,7 +36,7 @@ export const SIZES = {
   aside: { bytes: 83 * KIB },
   /** `import { Redis } from "sluice"`, bundled, minified and compressed. */
   bundled: {
-    bytes: 71 * KB,
+    bytes: 73 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /`import { Redis }` has (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /without late parts: (\d+) kB/, unit: KB },
@@ -44,7 +44,7 @@ export const SIZES = {
   },
   /** `import Redis from "sluice"`, bundled, minified and compressed. */
   bundledDefault: {
-    bytes: 151 * KB,
+    bytes: 154 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /`import Redis` has (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /includes everything: (\d+) kB/, unit: KB },
