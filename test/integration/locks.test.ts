@@ -170,7 +170,7 @@ describe("locks", function () {
       const client = connect();
       await untilReady(client);
       await client.multi({ pipeline: false });
-      const lock = await client.lock("k", { ttl: 300 });
+      const lock = await client.lock("k", { ttl: 900 });
       expect(await codeOf(redis.lock("k", { wait: 0 }))).to.equal("LOCK_TIMEOUT");
       await lock.extend();
       await client.set("other", 1);
