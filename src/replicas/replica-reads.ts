@@ -17,6 +17,7 @@ import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
 import { hasCursor, isReplicaRead } from "../command/replica-read";
+import type { Connection } from "../connection/connection";
 import { request } from "../connection/handshake";
 import type { Link } from "../link/link";
 import type { LinkStatus } from "../link/link-state";
@@ -66,8 +67,10 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   /** Reads that wait for the primary. */
   private returned: Command[] = [];
   private wanted: ReadonlyMap<string, ReplicaAddress>;
-  /** The primary was asked for its replicas, and has not replied. */
-  private isAsking = false;
+  /** Over this connection the primary was asked for its replicas, and has not replied. */
+  private asked: Connection | null = null;
+  /** False from a new connection to the primary, which may be another server, until the reply about its replicas. */
+  private isWantedKnown = true;
   /** Resolvers of `leave()`. */
   private whenEnded: (() => void)[] = [];
 
@@ -142,7 +145,10 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
       sharedIntervals.join(this, CHECK_MS);
       this.openMissing();
     } else if (status === "ready") {
+      this.isWantedKnown = this.deps.addresses !== null;
+      for (const replica of this.replicas.values()) replica.doubt();
       this.discover();
+      this.checkReplicas();
       this.learnZoneOf(this.self);
     } else if (status === "end") {
       sharedIntervals.leave(this, CHECK_MS);
@@ -169,13 +175,18 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     this.sendReturned();
     this.discover();
     this.openMissing();
+    this.checkReplicas();
+    return true;
+  }
+
+  private checkReplicas(): void {
+    if (!this.isWantedKnown) return;
     for (const [key, replica] of this.replicas) {
       if (!this.wanted.has(key)) replica.isRetired = true;
       if (!replica.isRetired) replica.check();
       // Its watchdog ends the wait for a dead one.
       else if (replica.link.isIdle && !replica.link.isClosing) replica.link.disconnect();
     }
-    return true;
   }
 
   /** The replicas by `host:port`. */
@@ -211,15 +222,20 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   /** Asks the primary for its replicas, unless the reply would be part of a transaction opened by hand. */
   private discover(): void {
     const { connection, isWritable, mode, session } = this.link;
-    if (this.deps.addresses !== null || this.isAsking || connection === null) return;
+    if (this.deps.addresses !== null || connection === null || this.asked === connection) return;
     if (!isWritable || mode !== "normal" || session.isInTransaction) return;
-    this.isAsking = true;
+    this.asked = connection;
     void request(connection, "role", []).then(({ value }) => {
-      this.isAsking = false;
+      // A former connection may lead to another server.
+      if (this.asked !== connection) return;
+      this.asked = null;
       const found = replicasIn(value);
       if (found === null || this.link.isLeaving) return;
       this.wanted = byKey(found.map((address) => callUser(() => this.deps.reach(address)) ?? address));
       this.openMissing();
+      if (this.isWantedKnown) return;
+      this.isWantedKnown = true;
+      this.checkReplicas();
     });
   }
 
@@ -237,7 +253,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   private onReplicaStatus(key: string, replica: Replica<Client>, status: LinkStatus): void {
     if (status === "ready") {
       replica.doubt();
-      replica.check();
+      if (this.isWantedKnown) replica.check();
       this.learnZoneOf(replica);
     } else if (status === "reconnecting" || status === "end") {
       // The link has decided which of its commands may be sent again.

@@ -1,12 +1,13 @@
 /** `readYourWrites`: reads that a replica answered although it could miss an acknowledged write of the client. */
 
+import { once } from "node:events";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import { Redis } from "../../src/index";
 import { untilClusterReady } from "../support/cluster-fixture";
 import type { FakeNode } from "../support/fake-cluster";
 import { FakeClusterFixture, KEY, SLOT } from "../support/fake-cluster-fixture";
-import { FakeServer, status } from "../support/fake-server";
+import { type FakeReply, FakeServer, status } from "../support/fake-server";
 import { closeClient } from "../support/matrix";
 
 const LONG_MS = 60_000;
@@ -46,6 +47,41 @@ describe("reads behind own writes", () => {
     } finally {
       await closeClient(redis);
       await Promise.all([primary.stop(), replica.stop()]);
+    }
+  });
+
+  it("go to a new primary until it has reported its replicas", async () => {
+    const replies = (name: string): ((words: string[]) => FakeReply | undefined) => {
+      return ([command]) => {
+        if (command === "get") return name;
+        return command === "role" ? ["slave", "127.0.0.1", 1, "connected", 0] : undefined;
+      };
+    };
+    const former = await FakeServer.start(replies("former"));
+    const next = await FakeServer.start(replies("next"));
+    const master = ({ host, port }: FakeServer): FakeReply => ["master", 0, [[host, String(port), "0"]]];
+    let role: FakeReply = master(former);
+    const primary = await FakeServer.start(([name]) =>
+      name === "role" ? role : replies("primary")([name ?? ""]),
+    );
+    const redis = new Redis({ host: primary.host, port: primary.port, replicas: true, readYourWrites: 0 });
+    redis.on("error", () => {});
+    const isAt = (server: string) => async (): Promise<boolean> => (await redis.get("key")) === server;
+    try {
+      await waitUntil(isAt("former"), { timeoutMs: 5000, what: "a read at the replica" });
+      // The server behind the address is another one, which is not promoted yet.
+      role = ["slave", former.host, former.port, "connected", 0];
+      primary.dropConnections();
+      await once(redis, "ready");
+      const asked = (): number => former.received.filter(([name]) => name === "get").length;
+      const askedBefore = asked();
+      expect(await redis.get("key")).to.equal("primary");
+      role = master(next);
+      await waitUntil(isAt("next"), { timeoutMs: 5000, what: "a read at the replica of the new primary" });
+      expect(asked()).to.equal(askedBefore);
+    } finally {
+      await closeClient(redis);
+      await Promise.all([former, next, primary].map((server) => server.stop()));
     }
   });
 
