@@ -108,7 +108,7 @@ for (const kind of serverKinds()) {
       } while (cursor !== "0");
       expect(pages).to.be.greaterThan(5);
       expect(found).to.deep.equal(keys);
-      expect((await errorOf(owner.scanPage("17")))?.message).to.include("no cursor of this scan");
+      expect((await errorOf(owner.scanPage("17")))?.message).to.include("not a cursor of this scan");
     });
 
     it("a scan finds every key when its master fails over", async () => {
