@@ -154,8 +154,9 @@ async function measureAll(planned: readonly Planned[], choices: Choices): Promis
       for (const group of comparedRows(scenario, rows)) {
         progress(`  ${group.map(({ title }) => title).join("; ")} ...`);
         const samples = await sampler.sampleRows(scenario, group);
+        const compared = scenario.comparedBy === undefined ? [] : scenario.columns;
         for (const [index, { id, title }] of group.entries()) {
-          result.rows[id] = summarize(samples[index] as Map<SideName, SideSamples>, title);
+          result.rows[id] = summarize(samples[index] as Map<SideName, SideSamples>, title, compared);
         }
       }
       progress("");

@@ -53,7 +53,7 @@ export const LOADS = [
 
 export const automaticBatches: Scenario<RoundTripRow> = {
   id: "automatic-batches",
-  rounds: 5,
+  rounds: 6,
   comparedBy: ({ kind, width, operations, delayMs }) => [kind, width, operations, delayMs].join(),
   title: "Automatic pipelining",
   about:

@@ -10,10 +10,13 @@ import path from "node:path";
 import { packageOf, type SideName } from "../sides/all-sides";
 import { projectRoot, resultsFolder } from "./project";
 import type { SideSamples } from "./sampler";
+import type { Column } from "./scenario";
 import { type Spread, spreadOf } from "./statistics";
 
 export interface SideResult {
   readonly figures: Record<string, Spread>;
+  /** The figures of each round, in order, where rows take turns: ratios are taken within a round. */
+  readonly rounds?: Record<string, readonly number[]>;
   readonly failure?: string;
 }
 
@@ -64,7 +67,12 @@ export function describeMachine(): Machine {
   };
 }
 
-export function summarize(samples: ReadonlyMap<SideName, SideSamples>, title: string): RowResult {
+/** `compared` are the columns of rows that take turns; their figures are kept for each round. */
+export function summarize(
+  samples: ReadonlyMap<SideName, SideSamples>,
+  title: string,
+  compared: readonly Column[] = [],
+): RowResult {
   const sides: Partial<Record<SideName, SideResult>> = {};
   for (const [side, { samples: taken, failure }] of samples) {
     const names = new Set(taken.flatMap((figures) => Object.keys(figures)));
@@ -73,7 +81,14 @@ export function summarize(samples: ReadonlyMap<SideName, SideSamples>, title: st
       const values = taken.map((sample) => sample[name]).filter((value) => value !== undefined);
       figures[name] = spreadOf(values);
     }
-    sides[side] = failure === undefined ? { figures } : { figures, failure };
+    const rounds = Object.fromEntries(
+      compared.map(({ figure }) => [figure, taken.map((sample) => sample[figure] ?? Number.NaN)]),
+    );
+    sides[side] = {
+      figures,
+      ...(compared.length > 0 && { rounds }),
+      ...(failure !== undefined && { failure }),
+    };
   }
   return { title, sides };
 }
@@ -110,10 +125,10 @@ export function merge(stored: Results | undefined, fresh: Results): Results {
 export function writeResults(results: Results, file: string = STORED_FILE): void {
   fs.mkdirSync(path.dirname(file), { recursive: true });
   const text = JSON.stringify(results, compact, 1);
-  // One line for each side: the file stays readable, and changes to it too.
+  // One line for each object of figures: the file stays readable, and changes to it too.
   fs.writeFileSync(
     file,
-    `${text.replace(/"(?:figures|machine)": \{[^}]*\}/g, (object) => object.replace(/\n\s*/g, " "))}\n`,
+    `${text.replace(/"(?:figures|rounds|machine)": \{[^}]*\}/g, (object) => object.replace(/\n\s*/g, " "))}\n`,
   );
 }
 
