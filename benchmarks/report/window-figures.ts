@@ -111,7 +111,7 @@ function goalPart(result: ScenarioResult, { setting, to, leastOps, mostP50 }: Go
   });
   const goal =
     `Goal of ${setting.title} compared with ${to.title}: at least ${leastOps} times the commands a second, and at most ` +
-    `${mostP50} times the median latency (medians of the ratios within a round). Reached in ${cells.length - missed.length} of ${cells.length} cells.`;
+    `${mostP50} times the median latency. Reached in ${cells.length - missed.length} of ${cells.length} cells. A ratio is the median of the ratios within a round.`;
   if (missed.length === 0) return goal;
   const table = markdownTable({ head: ["missed in", "commands a second", "median latency"], body: missed });
   return `${goal}\n\n${table}`;
