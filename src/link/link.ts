@@ -54,7 +54,7 @@ import { Liveness } from "./liveness";
 import { ManagedFieldsets } from "./managed-fieldsets";
 import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
-import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
+import { SubscriptionGap } from "./resubscribe";
 import { DatabaseChanges, type DatabaseDeps } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
@@ -550,15 +550,7 @@ export class Link implements Dispatcher, CalledByParts {
     connection.writesAtTaskEnd = true;
     if (!this.subscriptions.isEmpty) {
       this.current.select(this.session.selected.db);
-      restoreSubscriptions(
-        connection,
-        this.subscriptions,
-        (kind, name, error) => {
-          this.report("error", error);
-          this.deps.listener.onNameRefused(kind, name, error);
-        },
-        () => this.gap.end(),
-      );
+      this.gap.restore(connection, (error) => this.report("error", error));
     }
     this.intake.sendWaiting();
     connection.writesAtTaskEnd = false;

@@ -27,7 +27,7 @@ export class SubscriptionGap {
     private readonly subscriptions: Subscriptions,
     private readonly deps: {
       readonly tracer: Pick<WriteListener, "server"> | null;
-      readonly listener: Pick<LinkListener, "onGap">;
+      readonly listener: Pick<LinkListener, "onGap" | "onNameRefused">;
     },
   ) {}
 
@@ -38,6 +38,15 @@ export class SubscriptionGap {
     if (this.subscriptions.isEmpty || this.context !== null || !pubSubChannel.isHeard) return;
     const subscriptions = this.subscriptions.count;
     this.context = pubSubChannel.begin({ ...serverFor(this.deps.tracer), subscriptions });
+  }
+
+  /** Restores the subscriptions on the next connection, which ends the gap. */
+  restore(connection: Connection, report: (error: Error) => void): void {
+    const onRefused: LinkListener["onNameRefused"] = (kind, name, error) => {
+      report(error);
+      this.deps.listener.onNameRefused(kind, name, error);
+    };
+    restoreSubscriptions(connection, this.subscriptions, onRefused, () => this.end());
   }
 
   /** The subscriptions are restored, or will not be. */

@@ -228,18 +228,19 @@ describe("the connections for shard channels, on random programs", () => {
     );
   });
 
+  const name = "{c}1";
+  const [first, second] = [0, 1].map((at): Step[] => [
+    { do: "open", at },
+    { do: "answer", at },
+  ]) as [Step[], Step[]];
+  const subscribed: Step[] = [{ do: "ssubscribe", names: [name] }, ...first];
+
   it("asks a node again that it had asked before, once the slot is back there", async () => {
-    const name = "{c}1";
-    const [first, second] = [0, 1].map((at): Step[] => [
-      { do: "open", at },
-      { do: "answer", at },
-    ]) as [Step[], Step[]];
     const moved = (to: number): Step[] => [
       { do: "move", channel: name, to, isTold: true },
       { do: "table" },
       { do: "wait", ms: 1100 },
     ];
-    const subscribed: Step[] = [{ do: "ssubscribe", names: [name] }, ...first];
     // From here on the client subscribes by itself.
     const lost: Step[] = [{ do: "end", at: 0 }, { do: "wait", ms: 1100 }, ...first];
     await home.liveAlone(() =>
@@ -248,12 +249,6 @@ describe("the connections for shard channels, on random programs", () => {
   });
 
   it("unsubscribes at a node that the table names no longer: as a replica it would go on delivering", async () => {
-    const name = "{c}1";
-    const subscribed: Step[] = [
-      { do: "ssubscribe", names: [name] },
-      { do: "open", at: 0 },
-      { do: "answer", at: 0 },
-    ];
     const moved: Step[] = [{ do: "move", channel: name, to: 1, isTold: false }, { do: "table" }];
     await home.liveAlone(async () => {
       const bench = new Bench();
@@ -265,12 +260,6 @@ describe("the connections for shard channels, on random programs", () => {
   });
 
   it("does not subscribe at a former master that is dialled again: it may be a replica, and messages come twice", async () => {
-    const name = "{c}1";
-    const subscribed: Step[] = [
-      { do: "ssubscribe", names: [name] },
-      { do: "open", at: 0 },
-      { do: "answer", at: 0 },
-    ];
     const dialled: Step[] = [
       { do: "end", at: 0 },
       { do: "wait", ms: 150 },

@@ -137,7 +137,7 @@ describe("SubscriptionGap", () => {
       subscriptions = new home.modules.Subscriptions();
       gap = new home.modules.SubscriptionGap(subscriptions, {
         tracer: null,
-        listener: { onGap: (one) => void gaps.push(one) },
+        listener: { onGap: (one) => void gaps.push(one), onNameRefused() {} },
       });
       await work();
     });
@@ -189,7 +189,7 @@ describe("SubscriptionGap", () => {
         const server = { serverAddress: "10.0.0.1", serverPort: 6379 };
         gap = new home.modules.SubscriptionGap(subscriptions, {
           tracer: { server: () => server },
-          listener: { onGap() {} },
+          listener: { onGap() {}, onNameRefused() {} },
         });
         gap.begin(home.time.nowMs);
         expect(heard).to.deep.equal([]);
