@@ -52,7 +52,7 @@ const RULES = [
   {
     pattern: /["'](?:ioredis-mock)["']|\.mock\(\s*["']ioredis["']/g,
     text: "a mock of ioredis continues to work; sluice-testing/mock answers like a real server",
-    link: "testing-your-service.md",
+    link: "../testing/docs/testing-your-service.md",
   },
   {
     pattern: /\bioredis:\*|DEBUG=["']?ioredis\b/g,
@@ -78,7 +78,7 @@ function checkImports(file, text, plan) {
     const [, path] = match;
     if (path === "ioredis" || isPublic(path)) continue;
     const line = lineAt(text, match.index);
-    const what = `${path} is not public here: take what you need from "ioredis"`;
+    const what = `${path} is private in sluice: import its names from "ioredis"`;
     plan.notes.push({ file, line, text: what, link: "moving-from-ioredis.md#compatibility" });
   }
 }

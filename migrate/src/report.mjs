@@ -1,11 +1,11 @@
 /** Prints the plan, or carries it out. */
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve, sep } from "node:path";
+import { join, posix, resolve, sep } from "node:path";
 
 const { homepage = "" } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 /** The release fills in the address of the repository; a checkout has names of pages. */
-const base = homepage === "" ? "docs/" : `${homepage.replace(/\/tree\/.*$|#.*$/, "")}/blob/main/docs/`;
+const base = homepage === "" ? "" : `${homepage.replace(/\/tree\/.*$|#.*$/, "")}/blob/main/`;
 
 const INSTALL = { npm: "npm install", pnpm: "pnpm install", yarn: "yarn install", bun: "bun install" };
 
@@ -30,7 +30,7 @@ function printNotes(notes) {
     const places = all.flatMap(({ file, line }) => (file === undefined ? [] : [`${file}:${line}`]));
     for (const place of places) print(`    ${place}`);
     const [{ link }] = all;
-    if (link !== undefined) print(`    see ${base}${link}`);
+    if (link !== undefined) print(`    see ${base}${posix.join("docs", link)}`);
   }
 }
 

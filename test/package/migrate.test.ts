@@ -44,7 +44,12 @@ const PUBLISHED = [
 interface Plan {
   readonly edits: { readonly file: string; readonly after: string }[];
   readonly removals: string[];
-  readonly notes: { readonly text: string; readonly file?: string; readonly line?: number }[];
+  readonly notes: {
+    readonly text: string;
+    readonly link: string;
+    readonly file?: string;
+    readonly line?: number;
+  }[];
 }
 
 function project(files: Readonly<Record<string, unknown>>): string {
@@ -277,6 +282,33 @@ const cluster = new Redis.Cluster([], { redisOptions: { commandTimeout: 100 } })
     expect(places).to.include("src/main.ts:4 does not end blocking co");
     expect(places.filter((place) => place.startsWith("package.json"))).to.have.length(1);
     expect(places.some((place) => place.startsWith("src/main.ts:3"))).to.equal(false);
+  });
+
+  it("names pages and sections that exist", async () => {
+    const code = `import Redis from "ioredis";
+import { isIoredis } from "ioredis/built/utils/isIoredis";
+jest.mock("ioredis");
+const cluster = new Redis.Cluster([], { redisOptions: { commandTimeout: 100 } });
+const redis = new Redis({ sentinels: [], offlineQueue: false, autoResendUnfulfilledCommands: false });
+redis.options = { reconnectOnError: () => 2, enableAutoPipelining: true };
+redis.multi({ pipeline: false });
+console.log("ioredis:*");
+`;
+    const files = { "package.json": MANIFEST, "package-lock.json": NPM_LOCK, "src/main.ts": code };
+    const plan = await migrate(project(files), ...PUBLISHED_SPEC);
+    const links = [...new Set(plan.notes.map(({ link }) => link))];
+    expect(links).to.have.length.above(8);
+    for (const link of links) {
+      const [page = "", section] = link.split("#");
+      const text = readFileSync(join(root, "docs", page), "utf8");
+      const sections = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+        title
+          .toLowerCase()
+          .replaceAll(/[^\w -]/g, "")
+          .replaceAll(" ", "-"),
+      );
+      if (section !== undefined) expect(sections, page).to.include(section);
+    }
   });
 
   it("leaves a project without either client alone", async () => {
