@@ -12,8 +12,8 @@ export interface FailoverOptions
     Omit<FailoverSettings, "databases"> {}
 
 /**
- * Uses one of several databases with the same data, such as those of two regions. It leaves a database whose probes fail,
- * and returns to the preferred one when that is good again.
+ * Uses one of several databases with the same data, such as those of two regions. It fails over when the probes of the
+ * active database fail, and returns to the preferred database when that is healthy again.
  *
  * @example
  * const redis = new Redis.Failover([

@@ -25,7 +25,7 @@ export interface AwsIamOptions {
   readonly service: "elasticache" | "memorydb";
   /** Name of the replication group, the serverless cache or the MemoryDB cluster. */
   readonly cluster: string;
-  /** ID of the user, which has to be equal to its name. */
+  /** ID of the user, which must be equal to its name. */
   readonly user: string;
   /** @default AWS_REGION or AWS_DEFAULT_REGION of the environment */
   readonly region?: string | undefined;
@@ -41,8 +41,8 @@ const ALGORITHM = "AWS4-HMAC-SHA256";
 const NO_BODY = createHash("sha256").update("").digest("hex");
 
 /**
- * Credentials from AWS IAM for the option `credentials`. The connection must use TLS. A token ends after 15 minutes or
- * with the keys that signed it; the client logs in again before.
+ * Credentials from AWS IAM for the option `credentials`. The connection must use TLS. A token expires after 15 minutes,
+ * or earlier with the keys that signed it. The client logs in again before it expires.
  *
  * @throws CredentialsError, code `CREDENTIALS`, without TLS, region or keys: when the client connects
  */

@@ -8,7 +8,7 @@ import { checkSettings, type SettingChecks } from "../util/check-settings";
 
 /** One of several databases with the same data. */
 export interface FailoverDatabase {
-  /** Address with login, `redis://user:password@host:port/db` or `rediss://...`. The other settings have precedence. */
+  /** Address with login, `redis://user:password@host:port/db` or `rediss://...`. The other settings take precedence. */
   readonly url?: string | undefined;
   readonly host?: string | undefined;
   readonly port?: number | undefined;
@@ -42,7 +42,7 @@ export interface FailoverSettings {
   readonly probe?: ProbeOptions | undefined;
   /**
    * Time in milliseconds for which the probes of a database with a greater weight must succeed before the client returns to
-   * it. `false`: it never returns by itself. The default is 30000.
+   * it. `false` disables the return. The default is 30000.
    */
   readonly failback?: number | false | undefined;
 }

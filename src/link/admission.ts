@@ -18,13 +18,13 @@ import { microtask } from "../util/scheduling";
 import { isQuit } from "./leftovers";
 
 export interface Bounds {
-  /** The most unsettled commands. Default unlimited. */
+  /** Limit of unsettled commands. Unlimited by default. */
   readonly maxCommands?: number | undefined;
   /**
-   * The most memory of unsettled commands in bytes: about 850 for each, plus its arguments. Default unlimited.
+   * Limit of the memory of unsettled commands in bytes: about 850 for each, plus its arguments. Unlimited by default.
    */
   readonly maxBytes?: number | undefined;
-  /** The treatment of a command that would exceed them. Default `"wait"`. */
+  /** Whether a command beyond the limits waits or rejects. Default `"wait"`. */
   readonly policy?: "wait" | "reject" | undefined;
 }
 

@@ -20,16 +20,16 @@ export { BulkBatch };
 export interface BulkOptions {
   /** Commands of one batch. Default 10,000. */
   batchSize?: number | undefined;
-  /** Characters and bytes of arguments after which a batch is closed early. Default 8 MiB. */
+  /** Size of arguments, in characters and bytes, at which a batch is sent early. Default 8 MiB. */
   maxBytes?: number | undefined;
-  /** The number of batches that may be unanswered. Default 2: one is answered while the next is in flight. */
+  /** Limit of unanswered batches. Default 2: one is answered while the next is in flight. */
   inFlight?: number | undefined;
   /**
-   * The size of replies that may be unread, in characters and bytes, estimated from the last ones: batches are
-   * smaller while replies are large. Applies while rows are read. Default 64 MiB.
+   * Limit of the size of unread replies, in characters and bytes. The size is estimated from the last replies, so batches
+   * are smaller while replies are large. Applies only while rows are read. Default 64 MiB.
    */
   maxReplyBytes?: number | undefined;
-  /** The most errors in the summary. Default 100. */
+  /** Limit of errors in the summary. Default 100. */
   maxErrors?: number | undefined;
   /** Ends the bulk early: stops reading the source and removes unsent commands. */
   signal?: AbortSignal | undefined;

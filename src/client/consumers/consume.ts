@@ -31,7 +31,7 @@ export interface ConsumeOptions<Buffers extends boolean = boolean> {
   /** The name of this consumer: unique among the running consumers of the group. */
   consumer: string;
   /**
-   * The most messages of a stream in one read. Messages that were read and not begun wait in this process.
+   * Limit of messages of a stream in one read. Messages that are not started yet wait in this process.
    * @default 10
    */
   count?: number | undefined;
@@ -41,8 +41,8 @@ export interface ConsumeOptions<Buffers extends boolean = boolean> {
    */
   blockMs?: number | undefined;
   /**
-   * The time after which messages of a consumer that died are delivered to another one. Living consumers renew the messages
-   * that they process, for any time.
+   * The time after which messages of a dead consumer are delivered to another one; at least 100. Living consumers renew the
+   * messages that they process, so the work may take any time.
    * @default 30000
    */
   claimIdleMs?: number | undefined;
@@ -66,7 +66,7 @@ export interface ConsumeOptions<Buffers extends boolean = boolean> {
 /** Settings of `redis.consume()` with a handler. */
 export interface ConsumeHandlerOptions<Buffers extends boolean = boolean> extends ConsumeOptions<Buffers> {
   /**
-   * The most messages that are processed at the same time.
+   * Limit of messages that are processed at the same time.
    * @default 1
    */
   concurrency?: number | undefined;

@@ -127,8 +127,8 @@ export interface ClusterOptions {
   availabilityZone?: string | undefined;
   /**
    * Splits commands with keys of several slots (MGET, MSET, DEL, UNLINK, EXISTS, TOUCH), sends commands like DBSIZE, KEYS
-   * and FLUSHALL to all shards, and merges the replies, as the command tips of the server say. These commands are not
-   * atomic.
+   * and FLUSHALL to all shards, and merges the replies, as the command tips of the server define. These commands are
+   * not atomic.
    * @default false
    */
   followCommandTips?: boolean | undefined;

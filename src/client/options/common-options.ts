@@ -270,7 +270,7 @@ export interface SharedOptions {
   /**
    * Detects dead connections. If a command waits and no byte arrives for `idleMs`, the client asks the server on a second
    * connection (CLIENT LIST). It replaces the silent connection if the server no longer serves it, or if the server
-   * refuses connections three times in a row. Without the right to CLIENT LIST only `keepAlive` and `socketTimeout` apply.
+   * refuses connections three times in a row. Without permission for CLIENT LIST, only `keepAlive` and `socketTimeout` apply.
    * A connection with subscriptions that is silent for half of `idleMs` gets a PING. After an idle time of twice `idleMs`
    * the next command waits for the reply to a PING, which shows whether the connection of a frozen process is alive. `false`
    * disables the watchdog.
@@ -278,9 +278,9 @@ export interface SharedOptions {
    */
   watchdog?: WatchdogOptions | false | undefined;
   /**
-   * Asks the server to announce maintenance (CLIENT MAINT_NOTIFICATIONS), and moves to another connection before the
-   * server closes the current one. `auto`: only for hosts of Redis Cloud and Azure Managed Redis. `on`: for any host; a
-   * refusal is an error event. Needs protocol 3. See docs/managed-servers.md.
+   * Requests notices of planned maintenance (CLIENT MAINT_NOTIFICATIONS), and switches to another connection before the
+   * server closes the current one. `auto`: only for hosts of Redis Cloud and Azure Managed Redis. `on`: for any host; if the
+   * server refuses, the client emits an `error`. Needs protocol 3. See docs/managed-servers.md.
    * @default "auto"
    */
   maintenance?: "auto" | "on" | false | undefined;

@@ -60,8 +60,8 @@ export interface CommonRedisOptions extends SharedOptions {
 
 export interface FailoverOption {
   /**
-   * Several databases with the same data, `{ databases, probe, failback }`. The client uses the good one with the greatest
-   * weight. `new Redis.Failover(databases, options)` sets it. See docs/failover.md.
+   * Several databases with the same data, `{ databases, probe, failback }`. The client uses the healthy database with
+   * the greatest weight. `new Redis.Failover(databases, options)` sets it. See docs/failover.md.
    */
   failover?: FailoverSettings | undefined;
 }

@@ -2,13 +2,14 @@
 
 export interface ReplicaReadOptions {
   /**
-   * Replicas of the server that take reads: a host, `host:port`, a list of these and of `{ host, port }`, or `true` for those
-   * that the server itself reports. The default port is that of the server. See docs/replicas.md.
+   * Replicas that serve reads: a host, `host:port`, a list of these and of `{ host, port }`, or `true` for the replicas that
+   * the primary reports. The default port is that of the primary. See docs/replicas.md.
    */
   replicas?: boolean | string | readonly (string | { host: string; port?: number | undefined })[] | undefined;
   /**
-   * With `replicas`: `"replica"`, the default, sends reads to replicas, and to the primary while no replica can serve.
-   * `"nearest"` sends them to the server with the shortest round trip, which may be the primary. `"primary"` sends only the reads of `with({ readFrom: "replica" })` to replicas.
+   * With `replicas`: `"replica"`, the default, sends reads to replicas, and to the primary while no replica can serve them.
+   * `"nearest"` sends reads to the server with the shortest round trip, which may be the primary. `"primary"` sends only the
+   * reads of `with({ readFrom: "replica" })` to replicas.
    */
   scaleReads?: "replica" | "nearest" | "primary" | undefined;
   /**

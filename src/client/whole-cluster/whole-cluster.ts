@@ -32,9 +32,9 @@ export { scannerOf };
 const ROLES = ["masters", "replicas", "all"] as const;
 
 export interface OnAllOptions extends Pick<CallLimits, "timeout" | "signal" | "retry"> {
-  /** The nodes that get the command. Default "masters". */
+  /** Nodes that receive the command. Default "masters". */
   nodes?: (typeof ROLES)[number] | undefined;
-  /** Strings of the replies are Buffers. Default false. */
+  /** Returns strings as Buffers. Default false. */
   buffers?: boolean | undefined;
 }
 
