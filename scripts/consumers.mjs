@@ -176,17 +176,21 @@ async function runProgram(directory, name, server) {
   };
   const limits = { cwd: directory, env, timeoutMs: PROGRAM_TIMEOUT_MS };
   const code = await run(process.execPath, mocha.map(String), limits);
-  const counts = existsSync(countsPath) ? readJson(countsPath) : { passed: 0, failed: 0, skipped: 0 };
+  const counts = existsSync(countsPath)
+    ? readJson(countsPath)
+    : { passed: 0, failed: 0, skipped: 0, failures: [] };
   if (code !== 0 && counts.failed === 0) {
-    const ending = code === null ? "did not end by itself in time" : `ended with code ${code}`;
-    console.log(`${name} ${ending}`);
+    const message = code === null ? "did not end by itself in time" : `ended with code ${code}`;
+    console.log(`${name} ${message}`);
     counts.failed = 1;
+    counts.failures.push({ title: name, message });
   }
   return counts;
 }
 
 async function runAll(directory, names, server) {
   const total = { passed: 0, failed: 0, skipped: 0 };
+  const failures = [];
   const packages = new Set();
   for (const name of names) {
     await server.command("FLUSHALL");
@@ -194,12 +198,13 @@ async function runAll(directory, names, server) {
     console.log(`\n${name.replace(/\.test\.[cm]js$/, "")}`);
     const counts = await runProgram(directory, name, server);
     for (const key of Object.keys(total)) total[key] += counts[key];
+    for (const { title, message } of counts.failures) failures.push({ program: name, title, message });
     if (counts.failed === 0) for (const one of packagesOf(name)) packages.add(one);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     console.log(`  ${counts.passed} passed, ${counts.failed} failed in ${seconds} s`);
   }
   console.log(`\n${packages.size} published packages passed: ${[...packages].sort().join(", ")}`);
-  return { ...total, packages: packages.size };
+  return { ...total, failures, packages: packages.size };
 }
 
 /** The share of the commands that a real server has been sent which the test server supports. */
@@ -215,8 +220,8 @@ async function supportedShare(server) {
 }
 
 /**
- * Runs the programs; the sum of their counts, how many packages passed, and (on a real server) which share of the
- * commands that were sent the test server supports.
+ * Runs the programs; the sum of their counts, each failure with its program, how many packages passed, and (on a real
+ * server) which share of the commands that were sent the test server supports.
  * @param {{ isOriginal?: boolean, words?: readonly string[], kind?: string }} [choices]
  */
 export async function runConsumers(choices = {}) {

@@ -70,7 +70,7 @@ const groupTimeoutMs = (isLong ? 90 : 12) * 60_000;
 const scratch = join(checkout, "build", "counts");
 const total = { passed: 0, failed: 0, skipped: 0 };
 const summary = [];
-/** Of every group that has run: which of its tests failed, with the file and the message. */
+/** Of every group that has run: each test that failed, with its message and how to run it again alone. */
 const failures = [];
 /** Seconds of every test file, by its group and name. */
 const fileSeconds = [];
@@ -186,37 +186,48 @@ async function runMocha(group, label, how = {}) {
     console.log(`${label} ended with ${code === null ? "a signal (time limit?)" : `code ${code}`}`);
     counts.failed = 1;
   }
-  for (const failure of counts.failures ?? []) failures.push({ ...failure, group, label, isBeside, servers });
+  for (const failure of counts.failures ?? []) {
+    const { file, suite, title, message } = failure;
+    const again =
+      isBeside && file !== undefined && suite !== undefined
+        ? {
+            name: `${relative(join(checkout, "build"), file)}, ${suite}`,
+            passes: (timeoutMs) => suitePasses({ group, file, suite, servers }, timeoutMs),
+          }
+        : undefined;
+    failures.push({ label, title, message, again });
+  }
   for (const [path, seconds] of Object.entries(counts.seconds ?? {})) {
     fileSeconds.push({ label, file: basename(path, ".js"), seconds });
   }
   note(label, counts, startedAt);
 }
 
-/** The failures of groups that ran beside another one, by what is repeated for them: a suite of one file on the same servers. */
+/** The failures of groups that ran beside another one, by what is repeated for them: a suite of one file, or a program. */
 function failuresBesideOthers() {
-  const suites = new Map();
+  const repeated = new Map();
   for (const failure of failures) {
-    const { isBeside, label, file, suite } = failure;
-    if (!isBeside || file === undefined || suite === undefined) continue;
-    const key = JSON.stringify([label, file, suite]);
-    suites.set(key, [...(suites.get(key) ?? []), failure]);
+    if (failure.again === undefined) continue;
+    const key = `${failure.label}, ${failure.again.name}`;
+    repeated.set(key, [...(repeated.get(key) ?? []), failure]);
   }
-  return [...suites.values()];
+  return repeated;
 }
 
 /**
- * A test that is held against a clock can fail because the groups beside it took the processor. Each outermost suite
- * with such a failure has one more run, with the machine to itself, whose result counts; the
- * summary names what failed first.
+ * A test that is held against a clock can fail because the groups beside it took the processor. Each outermost suite,
+ * and each program of the published packages, with such a failure has one more run, with the machine to itself, whose
+ * result counts; the summary names what failed first.
  */
 async function tryAgainAlone() {
-  const suites = failuresBesideOthers();
-  if (suites.length > MOST_TRIED_AGAIN) return;
+  const repeated = failuresBesideOthers();
+  if (repeated.size > MOST_TRIED_AGAIN) return;
   const deadlineMs = performance.now() + AGAIN_TIMEOUT_MS;
-  for (const failed of suites) {
+  for (const [name, failed] of repeated) {
     const timeoutMs = deadlineMs - performance.now();
-    if (timeoutMs <= 0 || !(await passesAlone(failed[0], timeoutMs))) continue;
+    if (timeoutMs <= 0) continue;
+    console.log(`\n${name}: again, alone`);
+    if (!(await failed[0].again.passes(timeoutMs))) continue;
     total.failed -= failed.length;
     total.passed += failed.length;
     for (const failure of failed) {
@@ -226,8 +237,7 @@ async function tryAgainAlone() {
   }
 }
 
-async function passesAlone({ group, label, file, suite, servers }, timeoutMs) {
-  console.log(`\n${label}, ${relative(join(checkout, "build"), file)}, ${suite}: again, alone`);
+async function suitePasses({ group, file, suite, servers }, timeoutMs) {
   const env = { SLUICE_COUNTS: join(scratch, "again.json"), SLUICE_TARGET: targetOf(group) };
   if (servers !== undefined) env.SLUICE_SERVERS = servers;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
@@ -248,41 +258,45 @@ async function runTypes() {
   }
 }
 
-/** Published packages on the packed tarball; `--long` tries them on every kind of server. */
-async function runPackages() {
-  const { runConsumers } = await import("./consumers.mjs");
+/** Published packages on the packed tarball, on a real server (`--long`: of every kind) and on the test server. */
+async function runPackages(isBeside) {
   const kinds = process.env.SLUICE_SERVERS.split(",");
-  for (const kind of isLong ? kinds : kinds.slice(0, 1)) {
-    const startedAt = performance.now();
-    console.log(`\nconsumers, ${kind}`);
-    const counts = await runConsumers({ kind }).catch((error) => {
-      console.log(error.message);
-      return { passed: 0, failed: 1, skipped: 0, supported: 1 };
-    });
-    if (counts.supported < LEAST_SUPPORTED) {
-      console.log(
-        `The test server supports ${counts.supported} of the commands, ${LEAST_SUPPORTED} is promised`,
-      );
-      counts.failed++;
-    }
-    note(`consumers, ${kind}`, counts, startedAt);
-  }
-  await runPackagesOnTestServer(runConsumers);
+  for (const kind of isLong ? kinds : kinds.slice(0, 1)) await runPackagesOn(kind, isBeside);
+  await runPackagesOn("test", isBeside);
 }
 
-/** Each program, in the short run too: a package that drops out is missed by the count. */
-async function runPackagesOnTestServer(runConsumers) {
+async function runPackagesOn(kind, isBeside) {
+  const { runConsumers } = await import("./consumers.mjs");
   const startedAt = performance.now();
-  console.log(`\nconsumers, test server`);
-  const counts = await runConsumers({ kind: "test" }).catch((error) => {
-    console.log(error.message);
-    return { passed: 0, failed: 1, skipped: 0, packages: 0 };
+  const label = `consumers, ${kind === "test" ? "test server" : kind}`;
+  console.log(`\n${label}`);
+  const counts = await runConsumers({ kind }).catch(({ message }) => {
+    return { passed: 0, failed: 1, skipped: 0, failures: [{ title: "preparation", message }] };
   });
-  if (counts.packages < FEWEST_ON_TEST_SERVER) {
-    console.log(`${counts.packages} published packages passed, ${FEWEST_ON_TEST_SERVER} are promised`);
+  for (const { program, title, message } of counts.failures) {
+    const passes = async () => (await runConsumers({ kind, words: [program] })).failed === 0;
+    failures.push({
+      label,
+      title,
+      message,
+      again: isBeside && program !== undefined ? { name: program, passes } : undefined,
+    });
+  }
+  for (const message of shortfallsOf(kind, counts)) {
+    failures.push({ label, title: "what is promised", message, again: undefined });
     counts.failed++;
   }
-  note("consumers, test server", counts, startedAt);
+  note(label, counts, startedAt);
+}
+
+/** What testing/docs/testing-server.md promises and a run of the published packages did not show. */
+function shortfallsOf(kind, { packages, supported }) {
+  if (kind !== "test") {
+    if (supported === undefined || supported >= LEAST_SUPPORTED) return [];
+    return [`The test server supports ${supported} of the commands, ${LEAST_SUPPORTED} is promised`];
+  }
+  if (packages === undefined || packages >= FEWEST_ON_TEST_SERVER) return [];
+  return [`${packages} published packages passed, ${FEWEST_ON_TEST_SERVER} are promised`];
 }
 
 /** Long runs are long on this Node only: other versions have other engines, not other logic. */
@@ -327,7 +341,7 @@ async function repeatForLong() {
 /** A group, and its second run on the test server if it has one, each to be run at any time. */
 function runsOf(group, suffix, isBeside) {
   if (group === "types") return [runTypes];
-  if (group === "consumers") return [runPackages];
+  if (group === "consumers") return [() => runPackages(isBeside)];
   const runs = [() => runMocha(group, `${group}${suffix}`, { isBeside })];
   if (group in ON_TEST_SERVER)
     runs.push(() =>
