@@ -64,5 +64,5 @@ export async function measureBundles() {
     const compressed = gzipSync(code, { level: 9 });
     return [title, ...[code.length / 1000, compressed.length / 1000, loadMs].map((size) => size.toFixed(0))];
   });
-  return [...rows, ["Valkey GLIDE", "native library, cannot be bundled", "", ""]];
+  return [...rows, ["valkey-glide", "native library, cannot be bundled", "", ""]];
 }

@@ -30,7 +30,7 @@ const PICTURES: readonly { readonly file: string; readonly about: string; readon
   {
     file: "throughput-by-round-trip",
     about:
-      "A proxy adds the round trip. Each of 200 callers sends its next command when its reply has arrived.",
+      "A proxy adds the round trip. Each of 200 callers sends its next command when the previous reply has arrived.",
     only: "round-trips",
   },
   {
@@ -41,7 +41,8 @@ const PICTURES: readonly { readonly file: string; readonly about: string; readon
   },
   {
     file: "memory-by-depth",
-    about: "Peak memory of the process while it builds, sends and receives one pipeline of this size.",
+    about:
+      "The chart shows the peak memory of the process while it builds and sends one pipeline and receives its replies.",
     only: "pipeline",
   },
 ];
@@ -132,12 +133,12 @@ function cellOf(row: RowResult, side: SideName): string {
 const INTRODUCTION = `# Benchmarks
 
 These results compare sluice with other Redis clients for Node.js. Each client uses its best API for the task, and all clients
-run in the same session. Compare CPU first, because it depends least on other load of the machine.
-[The record](../benchmarks/README.md) has all rows, the method, and the goals that were missed. [Caching](caching.md#cost) and
+run in the same session. Compare CPU first: it depends least on other load of the machine.
+[The record](../benchmarks/README.md) has all rows, the method, and the missed goals. [Caching](caching.md#cost) and
 [merged commands](fewer-commands.md#results) have their own tables.`;
 
-const ABOUT_TABLE = `Each cell has three values. The first is client CPU per command (user and system time of all threads, lowest round). The others
-are commands per second and the 99th percentile of the latency (medians). Latency is the time of one command, turn, batch or HTTP request. HTTP rows
+const ABOUT_TABLE = `Each cell has three values. The first is client CPU per command: user and system time of all threads, lowest round. The others
+are commands per second and the 99th percentile of the latency, both medians. Latency is the time of one command, turn, batch or HTTP request. HTTP rows
 count whole requests, with all work of the service. node-redis has a command timeout by default; "no timeout" disables it.`;
 
 const REPRODUCE = `## Reproducing the results

@@ -34,7 +34,8 @@ export function rewritePage(text: string, place: Place): string {
 function rewriteText(text: string, place: Place): string {
   return text
     .replaceAll(LINK, (whole, mark: string, label: string, target: string) => {
-      if (/^(https?:|mailto:|#)/.test(target)) return whole;
+      if (/^(https?:|mailto:)/.test(target)) return whole;
+      if (target.startsWith("#")) return `[${label}](#${anchorOf(target.slice(1))})`;
       if (mark === "!") return `![${label}](${imageOf(target, place)})`;
       const found = pageOf(target, place);
       return found === null ? label : `[${label}](${found})`;
@@ -49,7 +50,12 @@ function pageOf(target: string, { page, source, places }: Place): string | null 
   const found = places.get(wanted) ?? folderPage(wanted);
   if (found === null) return null;
   const from = path.posix.relative(path.posix.dirname(page), found);
-  return `${from.startsWith(".") ? from : `./${from}`}${anchor === undefined ? "" : `#${anchor}`}`;
+  return `${from.startsWith(".") ? from : `./${from}`}${anchor === undefined ? "" : `#${anchorOf(anchor)}`}`;
+}
+
+/** VitePress puts `_` before the id of a heading that begins with a digit; GitHub does not. */
+function anchorOf(anchor: string): string {
+  return anchor.replace(/^(?=\d)/, "_");
 }
 
 function folderPage(wanted: string): string | null {

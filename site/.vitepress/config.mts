@@ -31,7 +31,7 @@ export default defineConfig({
     config: (markdown) => {
       const render = markdown.renderer.rules.code_inline;
       markdown.renderer.rules.code_inline = (...rendering) =>
-        render(...rendering).replace(/>[^<]+</g, (text) => text.replace(/[/_.=(-]+(?=\w)/g, "$&<wbr>"));
+        render(...rendering).replace(/>[^<]+</g, (text) => text.replace(/[/_.=(-]+(?=[^\W\d])/g, "$&<wbr>"));
     },
   },
   vite: { publicDir: join(work, "public"), build: { chunkSizeWarningLimit: 4000 } },
@@ -59,6 +59,8 @@ export default defineConfig({
               const isReference =
                 /\/commands\/|testing-commands|benchmark-record|changelog|decisions|differences|readme|examples|api|architecture/;
               if (isReference.test(id)) return 0.2;
+              // A page named after the term: `locks` for "lock".
+              if ([term, `${term}s`].some((name) => id.includes(`/${name}.`))) return 4;
               if (/\/options/.test(id)) return 3;
               return /connecting|getting|pipelining|production|recipes|streams|troubleshooting/.test(id)
                 ? 2

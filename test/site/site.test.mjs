@@ -171,7 +171,7 @@ describe("the site", function () {
 
   /** Answers that a reader looks for, by the question. */
   const SEARCHES = [
-    ["retry strategy", /connecting|options|recipes/],
+    ["retry strategy", /connecting|options.*(?:connecting|queues)|recipes/],
     ["max retries per request", /options|connecting|errors|troubleshooting/],
     ["graceful shutdown", /recipes|production/],
     ["consumer group", /streams/],
@@ -179,6 +179,9 @@ describe("the site", function () {
     ["timeout", /timeouts/],
     ["tls", /tls/],
     ["sentinel password", /sentinel|options/],
+    ["json", /modules/],
+    ["lock", /\/locks/],
+    ["connection pool", /production|connecting|leases/],
   ];
   for (const [words, wanted] of SEARCHES) {
     it(`the search for "${words}" shows a page that answers it first`, async () => {

@@ -232,8 +232,8 @@ const ROWS = {
       const info = String(await client.call(one, "CLIENT", "INFO"));
       return answer(/resp=3/.test(info));
     }),
-  "Timeout for one call, also when it is written": () => endsEarly((one) => client.timed(one)),
-  "Abort signal for one call, also when it is written": () =>
+  "Timeout for one call, even after it is written": () => endsEarly((one) => client.timed(one)),
+  "Abort signal for one call, even after it is written": () =>
     endsEarly((one) => {
       const controller = new AbortController();
       setTimeout(() => controller.abort(), 50);
@@ -241,7 +241,7 @@ const ROWS = {
     }),
   "Client-side cache": () => caches(false),
   "Client-side cache on a cluster": () => caches(true),
-  "Consumers of stream groups, with takeover from dead ones": () =>
+  "Stream consumers that take over from dead ones": () =>
     withOne(async (one) => {
       if (typeof one.consume !== "function") return "no";
       const stream = `comparison:jobs:${name}`;
