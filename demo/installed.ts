@@ -1,4 +1,4 @@
-/** The demo of the installed package, on a server of the user. `npx sluice demo redis://host:6379` runs it. */
+/** Runs the demo of the installed package on a server of the user: `npx sluice demo redis://host:6379`. */
 
 import { parseArgs } from "node:util";
 import { bold, say } from "./screen";

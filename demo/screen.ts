@@ -1,4 +1,4 @@
-/** What the demo shows in the terminal. Without a terminal: the same words, no colours, no bars. */
+/** Prints the output of the demo. Without a terminal, it prints the same text without colours and bars. */
 
 import { plot } from "asciichart";
 import { Presets, SingleBar } from "cli-progress";
@@ -25,7 +25,7 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** Runs a task with a progress bar that is gone when the task is done. */
+/** Shows a progress bar while a task runs. */
 export async function withBar<T>(
   name: string,
   total: number,

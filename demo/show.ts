@@ -52,7 +52,7 @@ async function showWays(url: string, commands: number): Promise<void> {
   const factor = (shared.perSecond / plain.perSecond).toFixed(1);
   const perWrite = ({ writes }: Outcome): string => bold((commands / writes).toFixed(0));
   say();
-  say("  The ratio of the web service compares with its own first row.");
+  say('  The ratios of the web service compare with "web service, one by one".');
   say(`  The web service answers GET /?key=... with db.get(key, callback) on ${CONNECTIONS} connections.`);
   say(
     `  Its code has no pipelines. One socket write holds ${perWrite(shared)} commands on average with default`,

@@ -20,7 +20,8 @@ export interface Task {
 }
 
 function checkValue(value: unknown, index: number): void {
-  if (value !== expectedValueOf(index)) throw new Error(`${keyOf(index)} gave ${String(value)}`);
+  if (value !== expectedValueOf(index))
+    throw new Error(`${keyOf(index)} has the unexpected value ${String(value)}`);
 }
 
 async function withClient(

@@ -1,4 +1,4 @@
-/** One frame of the view, as text. */
+/** Draws one frame of the view, as text. */
 
 import asciichart from "asciichart";
 
@@ -38,14 +38,14 @@ export function drawFrame({ server, roundTrip, figures, history, hasColours }) {
     `CPU of the server${right(percent(figures.cpu), 12)}    round trip, p99   ${right(milliseconds(roundTrip.p99Ms), 10)}`,
     `received/s       ${right(bytes(figures.bytesIn), 12)}    sent/s            ${right(bytes(figures.bytesOut), 10)}`,
     `clients, blocked ${right(`${figures.clients}, ${figures.blocked}`, 12)}    memory            ${right(bytes(figures.memory), 10)}`,
-    `longest queue in ${right(bytes(figures.largestInput), 12)}    longest queue out ${right(bytes(figures.largestOutput), 10)}`,
+    `input buffer, max${right(bytes(figures.largestInput), 12)}    output buffer, max${right(bytes(figures.largestOutput), 9)}`,
   ];
   if (figures.evicted > 0) lines.push(`evicted/s        ${right(count(figures.evicted), 12)}`);
   if (history.length > 1) {
     const format = (value) => right(count(value), 12);
     lines.push("", bold("commands/s"), asciichart.plot(history, { height: CHART_HEIGHT, format }));
   }
-  lines.push("", bold("time of the server by command"), ...busyLines(figures.busiest));
+  lines.push("", bold("server time by command"), ...busyLines(figures.busiest));
   lines.push("", bold("slow commands (SLOWLOG)"), ...slowLines(figures.slow));
   lines.push("", bold("events (LATENCY)"), ...latencyLines(figures.latency));
   return lines.join("\n");

@@ -1,4 +1,4 @@
-/** The figures that a server tells of itself, and its work between two of its answers. */
+/** Reads the metrics of a server, and computes its work between two readings. */
 
 import { performance } from "node:perf_hooks";
 
@@ -6,7 +6,7 @@ const SLOW_CALLS = 5;
 const BUSY_COMMANDS = 6;
 
 /**
- * One look: parts that the user may not ask for are null.
+ * Reads the server once. Parts for which the user has no permission are null.
  * @param {import("sluice").Redis} redis
  */
 export async function readServer(redis) {
@@ -39,7 +39,7 @@ function parseInfo(text) {
   return fields;
 }
 
-/** Name of a command and how many arguments it had: those may be values. */
+/** Keeps the name of the command and the number of its arguments, because the arguments may be values. */
 function readSlowCall([, at, micros, words]) {
   const [name = "?"] = words;
   return {
@@ -50,7 +50,7 @@ function readSlowCall([, at, micros, words]) {
   };
 }
 
-/** The work between two looks, by the second. */
+/** Computes the work per second between two readings. */
 export function figuresBetween(before, now) {
   const seconds = Math.max(0.001, (now.atMs - before.atMs) / 1000);
   const grown = (name) => Math.max(0, numberOf(now.info, name) - numberOf(before.info, name));
@@ -60,7 +60,7 @@ export function figuresBetween(before, now) {
     version: now.info.get("valkey_version") ?? now.info.get("redis_version") ?? "?",
     role: now.info.get("role") ?? "?",
     perSecond: commands / seconds,
-    /** Commands that the server found in one read: how well its clients pipeline. Null before Redis 6. */
+    /** Commands in one read of the server, which shows how well its clients pipeline. Null before Redis 6. */
     perRead: now.info.has("total_reads_processed") && reads > 0 ? commands / reads : null,
     bytesIn: grown("total_net_input_bytes") / seconds,
     bytesOut: grown("total_net_output_bytes") / seconds,
@@ -80,7 +80,7 @@ export function figuresBetween(before, now) {
   };
 }
 
-/** Commands by the share of a core that they took. */
+/** Sorts commands by their share of a core. */
 function busiest(before, now, seconds) {
   const found = [];
   for (const [key, value] of now) {

@@ -1,5 +1,5 @@
 /**
- * Shows a running server, one frame a second: commands, commands per read, queues, memory, round trip, and the
+ * Shows a running server, one frame a second: commands, commands per read, buffers, memory, round trip, and the
  * commands that take the most time. It is for development. Each frame sends a few cheap commands. It never shows a
  * value, a key or a password.
  *
@@ -94,6 +94,6 @@ async function watch() {
 }
 
 process.once("SIGINT", () => process.exit(0));
-// The reader of the output has ended, as in `sluice top | head`.
+// The reader of the output may end first, as in `sluice top | head`.
 process.stdout.once("error", () => process.exit(0));
 leave(await watch());

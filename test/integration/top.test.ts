@@ -75,7 +75,7 @@ describe("top", function () {
   it("draws a frame after each time, and the curve", async () => {
     const { code, out } = await top("--frames=3", "--interval=100", url);
     expect(code).to.equal(0);
-    expect(out.match(/time of the server by command/g)).to.have.lengthOf(3);
+    expect(out.match(/server time by command/g)).to.have.lengthOf(3);
     expect(out).to.contain("┤");
     expect(out).to.not.contain("\u001b");
   });
