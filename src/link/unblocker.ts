@@ -110,7 +110,7 @@ export class Unblocker {
     this.isRunning = false;
     const { connection: present } = this;
     // Given up on the next connection, while this loop was about to end.
-    if (this.recalled.length > 0 && present !== connection && present?.state === ConnectionState.Ready) {
+    if (this.recalled.length > 0 && present?.state === ConnectionState.Ready) {
       void this.run(present);
     } else {
       this.recalled = [];

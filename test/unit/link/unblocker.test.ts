@@ -1,12 +1,14 @@
 /** Blocking calls whose callers have given up, over a scripted server: when it is told, and who gets what comes of it. */
 
 import { expect } from "chai";
+import sinon from "sinon";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { LinkOptions } from "../../../src/link/link-options";
 import { Unblocker } from "../../../src/link/unblocker";
+import { deadlines } from "../../../src/util/deadlines";
 import { FakeServer, NO_REPLY } from "../../support/fake-server";
 
 const UNBLOCKED = new Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
@@ -17,7 +19,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 async function until(isTrue: () => boolean): Promise<void> {
   const startedAt = performance.now();
   while (!isTrue()) {
-    expect(performance.now() - startedAt, "ms waited").to.be.below(1500);
+    expect(performance.now() - startedAt, "ms waited").to.be.below(10_000);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
@@ -33,8 +35,11 @@ describe("Unblocker", () => {
   let current: { connection: Record<string, unknown> | null; resend(command: Command): void };
   let queue: { answered: number };
   let resent: Command[];
+  /** The limit after which a caller gets null in any case does not expire, however busy the machine is. */
+  let limit: sinon.SinonStub;
 
   beforeEach(async () => {
+    limit = sinon.stub(deadlines, "schedule");
     [flags, cmd, ended, listed] = ["b", "blpop", 1, null];
     server = await FakeServer.start((words) => {
       const text = words.join(" ").toLowerCase();
@@ -49,6 +54,7 @@ describe("Unblocker", () => {
   });
 
   afterEach(async () => {
+    limit.restore();
     unblocker.stop();
     await server.stop();
   });
@@ -167,7 +173,6 @@ describe("Unblocker", () => {
     flags = "N";
     const command = call(0);
     unblocker.recall(command);
-    // Not later: the caller gets null after 100 ms in any case, which pass quickly on a busy machine.
     await until(() => server.received.some(([, word]) => word === "list"));
     queue.answered = 1;
     command.fulfil(["k", "v"], SHAPE);
@@ -183,13 +188,11 @@ describe("Unblocker", () => {
 
   it("does not take errors for its own after an UNBLOCK that came too late", async () => {
     ended = 0;
-    const command = call(0);
-    unblocker.recall(command);
+    unblocker.recall(call(0));
     await until(() => told().length > 1);
     queue.answered = 1;
     await until(() => unblockerIsIdle());
     expect(unblocker.takes(call(1), UNBLOCKED)).to.equal(false);
-    await command.promise;
   });
 
   it("tells the caller null, and that the server still blocks, where it cannot say so", async () => {
@@ -205,25 +208,19 @@ describe("Unblocker", () => {
       ["a list without the connection", () => ((current.connection as { clientId: number }).clientId = 6)],
     ];
     for (const [name, prepare] of impossible) {
-      let leastMs = Number.POSITIVE_INFINITY;
-      // Each caller would get null after 100 ms in any case. A busy machine may hold one of them up for as long.
-      for (let attempt = 0; attempt < 5 && leastMs >= 95; attempt++) {
-        [ended, listed] = [1, null];
-        make();
-        prepare();
-        const command = call(0);
-        const startedAt = performance.now();
-        unblocker.recall(command);
-        expect(await command.promise, name).to.equal(null);
-        expect(command.extra?.isLeftBlocked, name).to.equal(true);
-        leastMs = Math.min(leastMs, performance.now() - startedAt);
-        unblocker.stop();
-      }
-      expect(leastMs, name).to.be.below(95);
+      [ended, listed] = [1, null];
+      make();
+      prepare();
+      const command = call(0);
+      unblocker.recall(command);
+      expect(await command.promise, name).to.equal(null);
+      expect(command.extra?.isLeftBlocked, name).to.equal(true);
+      unblocker.stop();
     }
   });
 
   it("tells the caller null in any case after a while", async () => {
+    limit.restore();
     flags = "N";
     const command = call(0);
     unblocker.recall(command);
