@@ -4,6 +4,9 @@
  *
  *   npm run mutants -- src/link src/cluster --count=30 --seed=1
  *   npm run mutants -- src/link/watchdog.ts --tests=link
+ *   npm run mutants -- src/link/intake.ts:96 --tests=link/link.test.ts
+ *
+ * A line is one of the compiled file, as printed for a survivor: all its mutants are tried.
  *
  * A first run of each test file records the code that it executes. Each mutant then runs only the test files that
  * execute its place, the fastest ones first.
@@ -139,11 +142,15 @@ function randomOf(seed) {
   };
 }
 
+function lineOf({ code, from }) {
+  return code.slice(0, from).split("\n").length;
+}
+
 /** The line of a mutant, before and after. */
 function describe({ path, code, from, to, text }) {
   const start = code.lastIndexOf("\n", from) + 1;
   const stop = code.indexOf("\n", to);
-  const line = code.slice(0, from).split("\n").length;
+  const line = lineOf({ code, from });
   const mutated = code.slice(start, from) + text + code.slice(to, stop);
   return `${relative(checkout, path)}:${line}\n    ${code.slice(start, stop).trim()}\n    ${mutated.trim()}`;
 }
@@ -226,20 +233,27 @@ const { values, positionals } = parseArgs({
 });
 await compile();
 const roots = positionals.length > 0 ? positionals : ["src/link", "src/connection", "src/cluster"];
-const sources = roots.flatMap((root) => (root.endsWith(".ts") ? [root] : filesIn(root, ".ts")));
-const all = sources.sort().flatMap((path) => mutantsOf(compiledPath(path)));
+const sources = roots.flatMap((root) => (/\.ts(:\d+)?$/.test(root) ? [root] : filesIn(root, ".ts")));
+const all = sources.sort().flatMap((source) => {
+  const [path, line] = source.split(":");
+  const mutants = mutantsOf(compiledPath(path));
+  return line === undefined ? mutants : mutants.filter((one) => lineOf(one) === Number(line));
+});
 const random = randomOf(Number(values.seed));
 const sample = [];
-while (sample.length < Math.min(Number(values.count), all.length)) {
+const places = all.length;
+while (sample.length < Math.min(Number(values.count), places)) {
   const index = Math.floor(random() * all.length);
   sample.push(...all.splice(index, 1));
 }
 const folders = values.tests === "" ? testFolders() : values.tests.split(",");
-const tests = folders.flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
+const tests = folders.flatMap((one) =>
+  one.endsWith(".ts") ? [compiledPath(`test/unit/${one}`)] : filesIn(`build/test/unit/${one}`, ".test.js"),
+);
 const observed = tests.map(observe).sort((one, other) => one.durationMs - other.durationMs);
 let killed = 0;
 for (const mutant of sample) {
   if (isKilled(mutant, observed)) killed++;
   else console.log(`survived: ${describe(mutant)}`);
 }
-console.log(`${killed} of ${sample.length} mutants killed, ${sample.length + all.length} places`);
+console.log(`${killed} of ${sample.length} mutants killed, ${places} places`);

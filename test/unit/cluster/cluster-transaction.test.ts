@@ -2,6 +2,7 @@ import { expect } from "chai";
 import {
   ClusterTransaction,
   endOfTransaction,
+  madeWhole,
   makeTransaction,
 } from "../../../src/cluster/cluster-transaction";
 import { Command } from "../../../src/command/command";
@@ -69,6 +70,18 @@ describe("transaction groups", () => {
     expect(again.every(({ batch }) => batch === group)).to.equal(true);
     again[1]?.fulfil("QUEUED", SHAPE);
     expect(second.isSettled).to.equal(false);
+  });
+
+  it("take the place of all their returned members, once", () => {
+    const commands = transaction(command("get", "a"), command("get", "{a}b"));
+    makeTransaction(commands);
+    const [multi, first, second, exec] = commands as [Command, Command, Command, Command];
+    multi.fulfil("OK", SHAPE);
+    const [before, behind] = [command("get", "x"), command("get", "y")];
+    const all = madeWhole([before, first, second, exec, behind]);
+    expect(all.map(({ name }) => name)).to.deep.equal(["get", "multi", "get", "get", "exec", "get"]);
+    expect([all[0], ...all.slice(2)]).to.deep.equal([before, first, second, exec, behind]);
+    expect(madeWhole(all), "complete").to.equal(all);
   });
 
   it("tell deferred errors when the transaction is over after all", async () => {

@@ -11,6 +11,7 @@ describe("redirects", () => {
       slot: 3999,
       target: { host: "127.0.0.1", port: 6381 },
     });
+    expect(parseRedirect("MOVED 16383 h:6381", SENDER)?.slot).to.equal(16_383);
     expect(parseRedirect("ASK 0 ::1:6381", SENDER)?.target).to.deep.equal({ host: "::1", port: 6381 });
     expect(parseRedirect("ASK 7 ?:6381", SENDER)).to.deep.equal({
       kind: RedirectKind.Ask,
@@ -38,6 +39,10 @@ describe("redirects", () => {
       "MOVEDX",
       "CLUSTERDOWNX",
       "WRONGTYPE x",
+      "MOVED 16384 127.0.0.1:6381",
+      "ASK 99999 127.0.0.1:6381",
+      "MOVED 16384 ?:6381",
+      "MOVED 1 127.0.0.1:0",
     ]) {
       expect(parseRedirect(text, SENDER), text).to.equal(null);
     }

@@ -23,10 +23,11 @@ const { Shard } = SubscriptionKind;
 const NODES = 3;
 const CHANNELS = ["{a}1", "{a}2", "{b}1", "{c}1"];
 const LONG_MS = 3000;
+const DOWN = "CLUSTERDOWN Hash slot not served";
 
 type Step =
   | { readonly do: "ssubscribe" | "sunsubscribe"; readonly names: string[] }
-  | { readonly do: "open" | "answer" | "end"; readonly at: number }
+  | { readonly do: "open" | "answer" | "end" | "be down"; readonly at: number }
   | { readonly do: "move"; readonly channel: string; readonly to: number; readonly isTold: boolean }
   | { readonly do: "table" | "close" | "start" | "leave all" }
   | { readonly do: "wait"; readonly ms: number };
@@ -152,6 +153,7 @@ describe("the connections for shard channels, on random programs", () => {
       else if (step.do === "open") this.connectionAt(step.at)?.open();
       else if (step.do === "answer") this.answer(this.connectionAt(step.at));
       else if (step.do === "end") this.end(this.connectionAt(step.at));
+      else if (step.do === "be down") this.connectionAt(step.at)?.answer(() => new ReplyError(DOWN));
       else if (step.do === "move") this.move(slotOfKey(step.channel), step.to, step.isTold);
       else if (step.do === "table") {
         this.takeTable();
@@ -246,6 +248,23 @@ describe("the connections for shard channels, on random programs", () => {
     await home.liveAlone(() =>
       new Bench().run([...subscribed, ...lost, ...moved(1), ...second, ...moved(0)]),
     );
+  });
+
+  it("asks a node again that cannot serve the slot yet, before the next look of each second", async () => {
+    await home.liveAlone(async () => {
+      const bench = new Bench();
+      const asked: Step[] = [
+        { do: "ssubscribe", names: [name] },
+        { do: "open", at: 0 },
+      ];
+      const refused: Step[] = [
+        { do: "be down", at: 0 },
+        { do: "wait", ms: 150 },
+      ];
+      await bench.run([...asked, ...refused], () => {
+        expect(bench.requestsAt(0)).to.deep.equal([`ssubscribe ${name}`]);
+      });
+    });
   });
 
   it("unsubscribes at a node that the table names no longer: as a replica it would go on delivering", async () => {

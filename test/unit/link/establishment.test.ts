@@ -17,14 +17,22 @@ const LOADED = "loading:0\r\nrun_id:abc\r\n";
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("Establishment", () => {
-  let home: InVirtualTime<typeof import("../../../src/link/establishment")>;
+  let home: InVirtualTime<
+    typeof import("../../../src/link/establishment") &
+      typeof import("../../../src/errors") &
+      typeof import("../../../src/util/error-hint")
+  >;
   let connection: ModelConnection;
   let told: unknown[][];
   let dial: () => Promise<unknown>;
   let credentials: () => object | null | Promise<object>;
 
   before(() => {
-    home = inVirtualTime(() => require("../../../src/link/establishment"));
+    home = inVirtualTime(() => ({
+      ...require("../../../src/link/establishment"),
+      ...require("../../../src/errors"),
+      ...require("../../../src/util/error-hint"),
+    }));
   });
 
   beforeEach(() => {
@@ -262,6 +270,12 @@ describe("Establishment", () => {
     expect(hintOf(explainTrouble(cut(), greeting, false))).to.contain("before its first reply");
     const heard = { state: ConnectionState.Handshaking, bytesRead: 5 } as Connection;
     expect(hintOf(explainTrouble(cut(), heard, false))).to.equal(undefined);
+    const { ParserError, isCertain } = home.modules;
+    const strange = explainTrouble(new ParserError("Unknown RESP type 72 (H)"), heard, false);
+    expect(hintOf(strange)).to.contain("HTTP server");
+    expect(isCertain(strange), "another attempt finds the same server").to.equal(true);
+    const broken = explainTrouble(new ParserError("a length below zero"), heard, false);
+    expect([hintOf(broken), isCertain(broken)]).to.deep.equal([undefined, false]);
     const ready = { state: ConnectionState.Ready, bytesRead: 0 } as Connection;
     for (const one of [ready, null]) expect(hintOf(explainTrouble(cut(), one, false))).to.equal(undefined);
     const foreign = Object.assign(new Error("wrong version number"), {

@@ -6,6 +6,7 @@ import { waitUntil } from "../../../scripts/servers/wait-until";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
+import { WatchUser } from "../../../src/command/watch-user";
 import { Connection } from "../../../src/connection/connection";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import {
@@ -14,6 +15,7 @@ import {
   MonitorModeError,
   OfflineQueueDisabledError,
   SelectOnClusterError,
+  WatchLostError,
 } from "../../../src/errors";
 import { AbstractConnector } from "../../../src/link/connector";
 import type { ExpiringCredentials } from "../../../src/link/credentials";
@@ -114,6 +116,7 @@ describe("Link", () => {
   let peers: Peer[];
   let isRefused: boolean;
   let reported: Error[];
+  let gaps: { readonly channels: readonly string[] }[];
 
   beforeEach(() => make());
 
@@ -131,6 +134,7 @@ describe("Link", () => {
   ): void {
     peers = [];
     reported = [];
+    gaps = [];
     isRefused = false;
     counts = new ConnectionCounts();
     statuses = [];
@@ -152,7 +156,7 @@ describe("Link", () => {
           onStatus: (status) => void statuses.push(status),
           onNamedError: (_name, error) => void reported.push(error),
           onSelect() {},
-          onGap() {},
+          onGap: (gap) => void gaps.push(gap),
           onNameRefused() {},
         },
         messages: null,
@@ -318,6 +322,105 @@ describe("Link", () => {
     link.connect().catch(() => {});
     await becomes("ready");
     expect([connector.looks, peers.length, counts.opened]).to.deep.equal([["master", "master"], 2, 1]);
+  });
+
+  /** The keys of a WATCH are no longer guarded: the connection that has answered it is lost. */
+  async function loseWatch(): Promise<void> {
+    const watch = call("watch", "key");
+    await requested(1);
+    peer.push("+OK\r\n");
+    await waitUntil(() => Promise.resolve(watch.times === 1), { timeoutMs: 5000, what: "WATCH" });
+    peer.destroy();
+    await waitUntil(() => Promise.resolve(peers.length === 2), { timeoutMs: 5000, what: "an attempt" });
+    await becomes("ready");
+    peer.requests.length = 0;
+  }
+
+  function transaction(user: WatchUser | null = null): Ending[] {
+    const batch = new Batch(BatchKind.Transaction, 0, null);
+    batch.watchUser = user;
+    const words = [["multi"], ["set", "key", "1"], ["exec"]];
+    const endings = words.map(() => new Ending());
+    const made = words.map(
+      ([name = "", ...args], at) => new Command(specOf(name), args, false, endings[at] as Ending),
+    );
+    for (const command of made) {
+      batch.add(command);
+      commands.add(command);
+    }
+    link.dispatchBatch(made);
+    return endings;
+  }
+
+  it("sends no part of a transaction whose WATCH another user has ended, and the whole next one", async () => {
+    await connect();
+    const [one, other] = [new WatchUser(null), new WatchUser(null)];
+    const watch = commands.make("watch", "key");
+    watch.ensureExtra().watchUser = one;
+    link.dispatch(watch);
+    const unwatch = commands.make("unwatch");
+    unwatch.ensureExtra().watchUser = other;
+    link.dispatch(unwatch);
+    for (const { error } of transaction(one)) expect(error).to.be.instanceOf(WatchLostError);
+    transaction(one);
+    await requested(5);
+    expect(peer.requests).to.deep.equal(["watch", "unwatch", "multi", "set", "exec"]);
+  });
+
+  it("sends no part of the transaction that follows a lost WATCH, and the whole next one", async () => {
+    await connect();
+    await loseWatch();
+    for (const { error } of transaction()) expect(error).to.be.instanceOf(WatchLostError);
+    const next = transaction();
+    await requested(3);
+    expect(peer.requests).to.deep.equal(["multi", "set", "exec"]);
+    expect(next.map(({ times }) => times)).to.deep.equal([0, 0, 0]);
+  });
+
+  it("closes a transaction by hand that follows a lost WATCH with DISCARD, and sends the next one", async () => {
+    await connect();
+    await loseWatch();
+    const multi = call("multi");
+    call("set", "key", "1");
+    const exec = call("exec");
+    expect(exec.error).to.be.instanceOf(WatchLostError);
+    expect(multi.error).to.equal(null);
+    call("multi");
+    expect(call("exec").error, "the guard of the next transaction").to.equal(null);
+    await requested(5);
+    expect(peer.requests).to.deep.equal(["multi", "set", "discard", "multi", "exec"]);
+  });
+
+  it("waits with commands for an EXEC that may have selected another database", async () => {
+    await connect();
+    for (const words of [["multi"], ["select", "3"], ["exec"]]) call(...(words as [string]));
+    const behind = commands.make("get", "key");
+    link.dispatch(behind);
+    await requested(3);
+    expect([link.direct, link.offline.length]).to.deep.equal([null, 1]);
+    peer.push("+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+    await requested(4);
+    expect([behind.db, link.offline.length]).to.deep.equal([3, 0]);
+    expect(link.direct).to.equal(link.connection);
+  });
+
+  it("reports for how long it may have missed messages", async () => {
+    make({ autoResubscribe: true });
+    await connect();
+    const subscribe = call("subscribe", "news");
+    await requested(1);
+    peer.push("*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    await waitUntil(() => Promise.resolve(subscribe.times === 1), { timeoutMs: 5000, what: "the reply" });
+    peer.destroy();
+    await waitUntil(() => Promise.resolve(peers.length === 2), { timeoutMs: 5000, what: "an attempt" });
+    await waitUntil(() => Promise.resolve(peer.requests.includes("subscribe")), {
+      timeoutMs: 5000,
+      what: "it",
+    });
+    expect(gaps).to.deep.equal([]);
+    peer.push("*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    await waitUntil(() => Promise.resolve(gaps.length > 0), { timeoutMs: 5000, what: "the gap" });
+    expect(gaps[0]?.channels).to.deep.equal(["news"]);
   });
 
   it("ends with the error of its connector, which the waiting commands get", async () => {
