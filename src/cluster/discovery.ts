@@ -6,6 +6,8 @@
 import type { SrvRecord } from "node:dns";
 import { lookup, resolveSrv } from "node:dns";
 import { isIP } from "node:net";
+import { OptionError } from "../errors";
+import { addHint, markCertain } from "../util/error-hint";
 import { type NodeAddress, nodeKey } from "./node-address";
 
 /** One start node with its own options. */
@@ -45,6 +47,10 @@ interface Place {
 
 /** All start nodes in random order. One name that cannot be resolved fails the attempt. */
 export async function findSeeds(nodes: readonly StartNode[], options: DiscoveryOptions): Promise<Seed[]> {
+  if (nodes.length === 0) {
+    const error = new OptionError("`startupNodes` should contain at least one node.");
+    throw markCertain(addHint(error, "Pass the addresses of nodes: `new Cluster([{ host, port }])`."));
+  }
   const places = new Map<string, Place>();
   const hosts = new Set(nodes.map(({ host }) => host));
   const locate = options.useSRVRecords ? findBySrv : find;

@@ -214,6 +214,11 @@ export class Lifecycle {
     } catch (error) {
       this.assertCurrent(epoch);
       this.failure = error as Error;
+      if (isCertain(error as Error)) {
+        this.failWaiting();
+        this.deps.owner.onError(error as Error);
+        this.assertCurrent(epoch);
+      }
       this.close(error as Error);
       throw error;
     }

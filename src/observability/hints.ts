@@ -93,11 +93,6 @@ export function isForeignToTls({ code = "", message }: Error & { code?: string }
 export const HINT_ON_PLAIN_PORT =
   "Connect without the option `tls` (redis:// instead of rediss://), or use the TLS port of the server.";
 
-/** For a client of a group that no Sentinel knows. */
-export function hintOnGroup(name: string): string {
-  return `The Sentinels do not know a group with the name "${name}". Check the option \`name\`.`;
-}
-
 /** For a cluster client whose nodes are no cluster, or refuse the client. */
 export function hintOnNode(message: string): string | null {
   if (/cluster support disabled/i.test(message)) {

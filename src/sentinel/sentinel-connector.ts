@@ -8,12 +8,11 @@
 
 import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
-import { ConnectionClosedError } from "../errors";
+import { ConnectionClosedError, OptionError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { retryDelay } from "../link/reconnection";
 import { socketOptionsOf } from "../link/socket-options";
 import { openSocket } from "../link/tcp-connector";
-import { hintOnGroup } from "../observability/hints";
 import { SentinelsUnreachableError } from "../part-errors";
 import { reachable } from "../util/address-map";
 import { debugLog } from "../util/debug";
@@ -28,6 +27,7 @@ import {
   sentinelClientOptions,
 } from "./sentinel-client";
 import { type SentinelAddress, SentinelIterator } from "./sentinel-list";
+import { mistakeIn } from "./sentinel-mistakes";
 import {
   type NodeAddress,
   type SentinelOptions,
@@ -40,9 +40,8 @@ const debug = debugLog("sentinel");
 
 /** The delay before another Sentinel replaces a lost subscription. */
 const RENEWAL_MS = 1000;
-/** The time that Sentinels may need to learn of a new group. After it an unknown name counts as a mistake. */
-const NAMING_MS = 3000;
-const NO_SUCH_MASTER = /^ERR No such master with that name/;
+/** The time that Sentinels may need to learn of a new group or password. After it a mistake is certain. */
+const LEARNING_MS = 3000;
 
 /** One call of `connect()`; it ends when its promise settles or when the next one begins. */
 class Attempt {
@@ -84,6 +83,9 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     super(options.disconnectTimeout);
     if (!options.sentinels?.length) throw new Error("Requires at least one sentinel to connect to.");
     if (!options.name) throw new Error("Requires the name of master.");
+    const { role } = options;
+    if (role !== undefined && role !== null && role !== "master" && role !== "slave")
+      throw new OptionError(`Invalid option role "${role}": expected "master" or "slave"`);
     this.sentinelIterator = new SentinelIterator(options.sentinels);
   }
 
@@ -157,7 +159,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   private async resolve(attempt: Attempt, emitError: ErrorEmitter): Promise<NodeAddress> {
     let lastError: Error | undefined;
     let answers: (Error | undefined)[] = [];
-    let misnamedSinceMs: number | null = null;
+    let mistakenSinceMs: number | null = null;
     const report = (message: string, cause?: Error): void => {
       answers.push(cause);
       if (cause !== undefined) lastError = cause;
@@ -169,12 +171,13 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
       const address = await this.askAll(attempt, report);
       if (attempt.isCancelled) throw new ConnectionClosedError();
       if (address !== null) return address;
-      misnamedSinceMs = isMisnamed(answers) ? (misnamedSinceMs ?? clockMs()) : null;
+      const mistake = mistakeIn(answers, String(this.options.name));
+      mistakenSinceMs = mistake?.isCertain ? (mistakenSinceMs ?? clockMs()) : null;
       const { sentinelRetryStrategy: strategy = sentinelRetryStrategy } = this.options;
       const delayMs = retryDelay(strategy, round);
       const error = new SentinelsUnreachableError(delayMs, lastError);
-      if (misnamedSinceMs !== null) addHint(error, hintOnGroup(String(this.options.name)));
-      if (misnamedSinceMs !== null && clockMs() - misnamedSinceMs >= NAMING_MS) markCertain(error);
+      addHint(error, mistake?.hint);
+      if (mistakenSinceMs !== null && clockMs() - mistakenSinceMs >= LEARNING_MS) markCertain(error);
       if (delayMs === null) throw error;
       emitError("error", error);
       await attempt.sleep(delayMs);
@@ -329,11 +332,4 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     if (this.createClient === null) throw new Error("A SentinelConnector connects only for a client");
     return this.createClient(sentinelClientOptions(address, this.options, retryStrategy));
   }
-}
-
-/** All Sentinels of a round have answered that they do not know the group. */
-function isMisnamed(answers: readonly (Error | undefined)[]): boolean {
-  return (
-    answers.length > 0 && answers.every((error) => error !== undefined && NO_SUCH_MASTER.test(error.message))
-  );
 }

@@ -7,7 +7,7 @@ import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
-import { Cluster, Redis } from "../../src/index";
+import { Cluster, Redis, type RedisOptions } from "../../src/index";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { closeClient } from "../support/matrix";
 import { failureOf } from "../support/outcome";
@@ -118,6 +118,77 @@ describe("certain mistakes", function () {
     expect(events[0]?.message).to.include("ERR No such master with that name");
     const once = opened(new Redis({ sentinels, name: "mymastr", sentinelRetryStrategy: null }));
     expect((await failureOf(once.get("a"))).message).to.include("No such master with that name");
+  });
+
+  describe("at the addresses of Sentinels", () => {
+    async function reasonAt(port: number, options: RedisOptions = {}): Promise<Failure> {
+      const sentinels = [{ host: "127.0.0.1", port }];
+      const redis = new Redis({ sentinels, name: "mymaster", ...options });
+      const first = new Promise<Failure>((resolve) => redis.once("error", resolve));
+      redis.on("error", () => {});
+      closing.push(() => closeClient(redis));
+      const reason = await reasonOf(redis);
+      expect(reason).to.include({ code: "SENTINELS_UNREACHABLE" });
+      expect((await first).hint).to.equal(reason.hint);
+      return reason;
+    }
+
+    it("a server that is no Sentinel", async () => {
+      const { port } = await sharedServer(ServerKind.Redis);
+      for (const reason of await Promise.all([reasonAt(port), reasonAt(port, { role: "slave" })])) {
+        expect(reason.message).to.include("Last error: ERR unknown command");
+        expect(reason.hint).to.include("not a Sentinel").and.to.include("`sentinels`");
+      }
+    });
+
+    it("a Sentinel that refuses the credentials", async () => {
+      const server = await fake(
+        () => new RawReply("-WRONGPASS invalid username-password pair or user is disabled.\r\n"),
+      );
+      const reason = await reasonAt(server.port, { sentinelPassword: "wrong" });
+      expect(reason.message).to.include("Last error: WRONGPASS");
+      expect(reason.hint).to.include("`sentinelPassword`");
+    });
+
+    it("an HTTP port, and TLS where there is none", async () => {
+      const server = createHttpServer();
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      closing.push(() => server.close());
+      const { port: httpPort } = server.address() as AddressInfo;
+      const { port } = await sharedServer(ServerKind.Redis);
+      const [http, plain] = await Promise.all([reasonAt(httpPort), reasonAt(port, { sentinelTLS: {} })]);
+      expect(http?.hint).to.include("HTTP server");
+      expect(plain?.hint).to.include("`sentinelTLS`");
+    });
+
+    it("an outage beside a server that is no Sentinel is none: commands wait", async () => {
+      const { port } = await sharedServer(ServerKind.Redis);
+      const sentinels = [
+        { host: "127.0.0.1", port },
+        { host: "127.0.0.1", port: 1 },
+      ];
+      const redis = new Redis({ sentinels, name: "mymaster" });
+      const errors: Failure[] = [];
+      redis.on("error", (error) => errors.push(error));
+      closing.push(() => closeClient(redis));
+      const settled: string[] = [];
+      redis.get("a").catch(({ message }) => settled.push(message));
+      await new Promise((resolve) => setTimeout(resolve, 4000));
+      expect(settled).to.deep.equal([]);
+      expect(errors.map(({ hint }) => hint)).to.include(undefined);
+    });
+  });
+
+  it("a list of startup nodes that is empty", async () => {
+    const cluster = new Cluster([], { lazyConnect: true });
+    const errors: Failure[] = [];
+    cluster.on("error", (error) => errors.push(error));
+    closing.push(() => cluster.disconnect());
+    const reason = await reasonOf(cluster);
+    expect(reason).to.include({ code: "CLUSTER_UNAVAILABLE" });
+    expect(reason.cause).to.include({ code: "INVALID_OPTION" });
+    expect(reason.hint).to.include("new Cluster([{ host, port }])");
+    expect(errors[0]?.message).to.equal("`startupNodes` should contain at least one node.");
   });
 
   it("an outage is none: commands wait, and the cause is the error of the socket", async () => {

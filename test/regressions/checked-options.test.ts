@@ -34,6 +34,11 @@ const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
   [{ protocol: 4 }, /protocol 4: expected one of 2, 3/],
   [{ commandTimeout: "100" }, /commandTimeout "100": expected a number/],
   [{ commandTimeout: Number.NaN }, /commandTimeout NaN: expected a number/],
+  [{ commandTimeout: -1 }, /commandTimeout -1: expected a number of at least 0$/],
+  [{ socketTimeout: -1 }, /socketTimeout -1: expected a number of at least 0$/],
+  [{ sentinelCommandTimeout: -1 }, /sentinelCommandTimeout -1: expected a number of at least 0$/],
+  [{ connectTimeout: "5s" }, /connectTimeout "5s": expected a number of at least 0$/],
+  [{ connectTimeout: -1 }, /connectTimeout -1: expected a number of at least 0$/],
   [{ replyMapping: "resp2" }, /replyMapping "resp2": expected one of "legacy", "resp3"/],
   [{ maxRetriesPerRequest: "3" }, /maxRetriesPerRequest "3": expected a number/],
   [{ cache: { ttl: 0 } }, /cache\.ttl 0: expected "server" or a number of at least 1/],
@@ -68,6 +73,13 @@ describe("options of our own", () => {
     expect(() => new Cluster([{}], { lazyConnect: true, dnsLookup: 5 as never }))
       .to.throw("Invalid option dnsLookup 5: expected a function")
       .with.property("code", "INVALID_OPTION");
+    const role = "replica" as never;
+    expect(() => new Redis({ lazyConnect: true, sentinels: [{ port: 1 }], name: "mymaster", role }))
+      .to.throw('Invalid option role "replica": expected "master" or "slave"')
+      .with.property("code", "INVALID_OPTION");
+    expect(() => new Cluster([{}], { lazyConnect: true, slotsRefreshTimeout: -1 }))
+      .to.throw("Invalid option slotsRefreshTimeout -1: expected a number of at least 0")
+      .with.property("code", "INVALID_OPTION");
   });
 
   it("a number as key prefix is text, as in ioredis", async () => {
@@ -81,6 +93,8 @@ describe("options of our own", () => {
       bounds: { maxCommands: Number.POSITIVE_INFINITY },
       enableAutoPipelining: { maxInFlight: "adaptive" },
       keyPrefix: null as never,
+      connectTimeout: Number.NaN,
+      role: "worker" as never,
     });
     await redis.set("checked:a", 1);
     expect(await redis.pipeline().get("checked:a").exec()).to.deep.equal([[null, "1"]]);

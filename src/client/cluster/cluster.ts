@@ -434,7 +434,6 @@ function withLimits(options: ClusterOptions): ClusterOptions & LimitOptions {
 }
 
 function readStartNodes(nodes: readonly ClusterNode[]): ReturnType<WiringOwner["startNodes"]> {
-  if (nodes.length === 0) throw new OptionError("`startupNodes` should contain at least one node.");
   return nodes.map((node) => {
     const { host, port, ...options } = parseStartupNode(node);
     return { host, port, options };

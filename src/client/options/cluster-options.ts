@@ -18,7 +18,7 @@ import type {
   RetryStrategy,
 } from "./common-options";
 import { copyFieldsets } from "./managed-fieldsets";
-import { warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
+import { warnAboutAddress, warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
 import { checkOptions, NEEDS_RESP3 } from "./option-table";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
@@ -341,6 +341,7 @@ export function parseStartupNode(node: unknown): StartupNode {
     if (isTlsUrl(node) && options["tls"] === undefined) options["tls"] = true;
   } else if (typeof node === "object" && node !== null) {
     warnAboutRedisOptions(node);
+    warnAboutAddress(node as OptionRecord);
     fill(options, node as OptionRecord);
   } else throw new OptionError(`Invalid argument ${String(node)}`);
   delete options["db"];

@@ -4,8 +4,8 @@
  * because programs keep their own values among the options.
  */
 
-import { MOST_NAMES } from "../../util/bounds";
 import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "./option-table";
+import { warnOnce } from "./option-warnings";
 
 type Known = keyof typeof REDIS_OPTIONS | keyof typeof CLUSTER_OPTIONS;
 
@@ -54,14 +54,23 @@ const LETTERS_FOR_A_MISTAKE = 6;
 /** A cluster client also reads these beside `redisOptions`. */
 const LIMITS_OF_CLUSTERS = new Set(["commandTimeout", "blockingTimeout", "blockingTimeoutGrace"]);
 
-const told = new Set<string>();
-
 /** Options of a client of one server, or of the nodes of a cluster. */
 export function warnAboutRedisOptions(options: object): void {
   for (const [name, value] of Object.entries(options)) {
     if (KNOWN.has(name) || value === undefined || value === null) continue;
     const advice = adviceOn(name, value, options);
-    if (advice !== undefined) warnOnce(name, `is unknown and has no effect; ${advice}`);
+    if (advice !== undefined) warnAboutName(name, `is unknown and has no effect; ${advice}`);
+  }
+  const { sentinels } = options as { sentinels?: unknown };
+  if (Array.isArray(sentinels)) for (const sentinel of sentinels) warnAboutAddress(Object(sentinel));
+}
+
+/** A startup node, or the address of a Sentinel. Without a host, a name that resembles it is a mistake. */
+export function warnAboutAddress(address: Readonly<Record<string, unknown>>): void {
+  if (address["host"] || address["path"]) return;
+  for (const name of Object.keys(address)) {
+    if (KNOWN.has(name) || distance(name.toLowerCase(), "host", 1) > 1) continue;
+    warnAboutName(name, 'is unknown and has no effect; "host" is probably meant');
   }
 }
 
@@ -71,27 +80,23 @@ export function warnAboutClusterOptions(options: object): void {
     if (value === undefined || value === null || Object.hasOwn(CLUSTER_OPTIONS, name)) continue;
     if (LIMITS_OF_CLUSTERS.has(name)) continue;
     if (Object.hasOwn(REDIS_OPTIONS, name)) {
-      warnOnce(name, "has no effect as an option of Cluster; set it in redisOptions");
+      warnAboutName(name, "has no effect as an option of Cluster; set it in redisOptions");
       continue;
     }
     const advice = adviceOn(name, value, options);
-    if (advice !== undefined) warnOnce(name, `is unknown and has no effect; ${advice}`);
+    if (advice !== undefined) warnAboutName(name, `is unknown and has no effect; ${advice}`);
   }
 }
 
-function warnOnce(name: string, text: string): void {
-  if (told.has(name) || told.size >= MOST_NAMES) return;
-  told.add(name);
-  process.emitWarning(`The option "${name}" ${text}`, {
-    type: "SluiceWarning",
-    code: "SLUICE_UNKNOWN_OPTION",
-  });
+function warnAboutName(name: string, text: string): void {
+  warnOnce("SLUICE_UNKNOWN_OPTION", name, text);
 }
 
 function adviceOn(name: string, value: unknown, options: object): string | undefined {
   if (name === "connections" && dividesConnections(value))
     return "send large values over a second client: redis.duplicate()";
   if (name === "url" || name === "connectionString") return adviceOnUrl(value, options);
+  if (name === "hostname") return hasAddress(options) ? undefined : '"host" is probably meant';
   if (name === "socket") return adviceOnSocket(value);
   if (name === "rootNodes" && Array.isArray(value))
     return "the nodes are the first argument of new Cluster()";
@@ -101,9 +106,13 @@ function adviceOn(name: string, value: unknown, options: object): string | undef
 
 /** Programs that also pass the parts of a URL may keep the URL itself for their own use. */
 function adviceOnUrl(url: unknown, options: object): string | undefined {
-  const { host, path, sentinels } = options as Record<string, unknown>;
-  if (typeof url !== "string" || !ADDRESS.test(url) || host || path || sentinels) return undefined;
+  if (typeof url !== "string" || !ADDRESS.test(url) || hasAddress(options)) return undefined;
   return "pass the URL itself: new Redis(url, options), new Cluster([url], options)";
+}
+
+function hasAddress(options: object): boolean {
+  const { host, path, sentinels } = options as Record<string, unknown>;
+  return Boolean(host || path || sentinels);
 }
 
 /** node-redis takes the address and the TLS settings as an object. */

@@ -6,6 +6,7 @@
 
 import { OptionError } from "../../errors";
 import { MASK } from "../../util/credentials";
+import { warnOnce } from "./option-warnings";
 
 type Check = (name: string, value: unknown) => void;
 
@@ -45,9 +46,29 @@ export const LIST: Kind = {
   },
   parse: asText,
 };
-export const SWITCH: Kind = { check: null, parse: parseSwitch };
-/** A number. Other types are accepted, as in ioredis. */
-export const NUMERIC: Kind = { check: null, parse: parseNumber };
+/** A boolean. Text such as "false" counts as true, as in ioredis, and produces a warning. */
+export const SWITCH: Kind = {
+  check(name, value) {
+    if (typeof value !== "string" || value === "" || switchOf(value) === true) return;
+    warnOnce("SLUICE_INVALID_OPTION", name, "is a string, which counts as true; pass true or false");
+  },
+  parse: parseSwitch,
+};
+/** A number. Other types are accepted, as in ioredis; text that is not a number produces a warning. */
+export const NUMERIC: Kind = {
+  check(name, value) {
+    if (typeof value !== "string" || !Number.isNaN(Number(value))) return;
+    warnOnce("SLUICE_INVALID_OPTION", name, `is ${show(value)}, which is not a number`);
+  },
+  parse: parseNumber,
+};
+/** A time limit. As in ioredis, NaN and other falsy values disable it. */
+export const LIMIT: Kind = {
+  check(name, value) {
+    if (value) atLeast(0).check?.(name, value);
+  },
+  parse: parseNumber,
+};
 /** A number. Text and NaN are rejected, because they would have no effect. */
 export const NUMBER: Kind = {
   check(name, value) {

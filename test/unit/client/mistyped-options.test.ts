@@ -86,9 +86,44 @@ describe("mistyped options", () => {
     }
   });
 
+  it("have values of the wrong type: text counts as true, or is not a number", async () => {
+    const make = (): void => {
+      resolveRedisOptions([{ lazyConnect: "false", keepAlive: "5s", disconnectTimeout: "100" } as object]);
+      resolveClusterOptions({ shardedSubscribers: "no", retryDelayOnFailover: "1s" } as object);
+    };
+    const warnings = await warningsOf(make);
+    expect(warnings.map(({ code }) => code)).to.deep.equal(new Array(4).fill("SLUICE_INVALID_OPTION"));
+    expect(warnings.map(({ message }) => message)).to.have.members([
+      'The option "lazyConnect" is a string, which counts as true; pass true or false',
+      'The option "keepAlive" is "5s", which is not a number',
+      'The option "shardedSubscribers" is a string, which counts as true; pass true or false',
+      'The option "retryDelayOnFailover" is "1s", which is not a number',
+    ]);
+    expect(await warningsOf(make)).to.deep.equal([]);
+    const right = { readOnly: "true", noDelay: "", enableReadyCheck: 0, keepAlive: "5000" } as object;
+    expect(await warningsOf(() => void resolveRedisOptions([right]))).to.deep.equal([]);
+  });
+
   it("are found in the startup nodes of a cluster", async () => {
     const [warning] = await warningsOf(() => void parseStartupNode({ connectionString: "redis://a:1" }));
     expect(warning?.message).to.include('"connectionString"').and.to.include("new Cluster([url], options)");
+  });
+
+  it("are found in the place of a host, in startup nodes and Sentinels", async () => {
+    const make = (): void => {
+      parseStartupNode({ hst: "example.org", port: 7000 });
+      const sentinels = [{ hots: "example.org" }, { hos: "example.org" }] as object[];
+      resolveRedisOptions([{ sentinels, name: "mymaster" }]);
+      resolveRedisOptions([{ hostname: "example.org" }]);
+    };
+    const warnings = await warningsOf(make);
+    expect(warnings.map(({ message }) => message)).to.deep.equal(
+      ["hst", "hos", "hostname"].map(
+        (name) => `The option "${name}" is unknown and has no effect; "host" is probably meant`,
+      ),
+    );
+    const own = { host: "example.org", hostname: "a", hosts: [], post: 5 };
+    expect(await warningsOf(() => void parseStartupNode(own))).to.deep.equal([]);
   });
 
   it("are none of the options that the types know", () => {
