@@ -42,20 +42,50 @@ export interface TimeoutDetails {
   readonly server: string;
 }
 
+/** The parts of the text that most commands of one event share. */
+interface SharedText {
+  readonly of: TimeoutDetails;
+  readonly begin: string;
+  readonly end: string;
+}
+
+/** The parts that were used last. Without them, each text would keep a string in memory for each of its pieces. */
+let latest: SharedText | null = null;
+
 function whereItWas(details: TimeoutDetails): string {
-  const { elapsedMs, queuedMs, commandsAhead, bytesAhead, server } = details;
-  const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} ahead of it`;
-  const fate = details.mayHaveRun
-    ? "It was written to an earlier connection, which was lost. It may have run"
-    : "It was not sent";
-  switch (details.phase) {
-    case "queued":
-      return `after ${elapsedMs} ms in the queue for ${server} with ${ahead}. ${fate}`;
-    case "sent":
-      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of sending to ${server} with ${ahead} and ${bytesAhead} bytes unsent. It may still run`;
-    case "waiting":
-      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of waiting for ${server} with ${ahead}. It may still run`;
+  if (latest === null || !isShared(latest.of, details)) latest = sharedText(details);
+  const { commandsAhead } = details;
+  const noun = commandsAhead === 1 ? " command ahead of it" : " commands ahead of it";
+  return `${latest.begin}${commandsAhead}${noun}${latest.end}`;
+}
+
+function isShared(one: TimeoutDetails, other: TimeoutDetails): boolean {
+  return (
+    one.elapsedMs === other.elapsedMs &&
+    one.queuedMs === other.queuedMs &&
+    one.phase === other.phase &&
+    one.bytesAhead === other.bytesAhead &&
+    one.server === other.server &&
+    one.mayHaveRun === other.mayHaveRun
+  );
+}
+
+function sharedText(details: TimeoutDetails): SharedText {
+  const { phase, elapsedMs, queuedMs, bytesAhead, server, mayHaveRun } = details;
+  if (phase === "queued") {
+    const fate = mayHaveRun
+      ? "It was written to an earlier connection, which was lost. It may have run"
+      : "It was not sent";
+    const begin = `after ${elapsedMs} ms in the queue for ${server} with `;
+    return { of: details, begin, end: `. ${fate}` };
   }
+  const isSending = phase === "sent";
+  const way = isSending ? `of sending to ${server}` : `of waiting for ${server}`;
+  return {
+    of: details,
+    begin: `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms ${way} with `,
+    end: isSending ? ` and ${bytesAhead} bytes unsent. It may still run` : ". It may still run",
+  };
 }
 
 /**
