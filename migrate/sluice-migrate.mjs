@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Moves a project from ioredis or node-redis to this package. Prints what it would do; `--write` does it.
+ * Moves a project from ioredis or node-redis to sluice. Prints the changes; `--write` makes them.
  *
  *   sluice-migrate [folder] [--write] [--spec SPEC] [--manager npm|pnpm|yarn|bun] [--source FOLDER] [--json]
  */

@@ -1,6 +1,6 @@
 /**
- * The place of ioredis in a project: the dependency under its old name, the override for packages that bring an ioredis
- * of their own, and what a lock file remembers of it.
+ * Replaces ioredis in a project: the dependency keeps its name, an override covers packages with their own ioredis, and the
+ * entries of the old copies are removed from the lock file of npm.
  */
 
 import { fieldOf } from "./project.mjs";
@@ -14,7 +14,7 @@ function aliased(spec) {
   return /^(?:file:|npm:|git|https?:|link:|workspace:)/.test(spec) ? spec : `npm:sluice@${spec}`;
 }
 
-/** True for what an earlier run, or its user, put into the manifest: a project that was moved keeps its version. */
+/** True if an earlier run or the user has already chosen sluice. Such a project keeps its version. */
 function isMoved(present) {
   return present !== undefined && /^npm:sluice@|[/:]sluice(?:-[\w.-]+)?(?:\.tgz)?$/.test(present);
 }
@@ -26,7 +26,7 @@ function npmDependants(lock) {
   });
 }
 
-/** Names of packages that ask for ioredis; undefined if there is nothing to tell by. */
+/** Names of packages that depend on ioredis; undefined without a readable lock file. */
 function dependantsOf({ manager, lock, read }) {
   if (lock === undefined || lock === "bun.lockb") return undefined;
   const text = read(lock);
@@ -40,7 +40,7 @@ function dependantsOf({ manager, lock, read }) {
       if (asks !== null) found.push(asks[1]);
       continue;
     }
-    // pnpm names packages at two blanks, Yarn at none; what they ask for stands deeper.
+    // pnpm indents packages by two spaces, Yarn by none. Their dependencies are indented further.
     const head = manager === "pnpm" ? /^ {2}(\S[^:]*(?::[^ ]*)?):/.exec(line) : /^("?[^\s#].*):$/.exec(line);
     if (manager === "pnpm" && /^\S/.test(line)) isOwn = line.startsWith("importers:");
     if (head !== null) {
@@ -85,7 +85,9 @@ function planWorkspace(project, plan, tracers) {
   let after = before;
   if (tracers && !/^nodeLinker:/m.test(after)) {
     after = `nodeLinker: hoisted\n${after}`;
-    lines.push("+ nodeLinker: hoisted (tracers that patch know a package by the name of its folder)");
+    lines.push(
+      "+ nodeLinker: hoisted (tracers that patch modules identify a package by the name of its folder)",
+    );
   }
   if (!/^ +["']?ioredis["']?:/m.test(after)) {
     const entry = '  ioredis: "$ioredis"\n';
@@ -113,12 +115,12 @@ function planOverride(project, plan, spec) {
   planManifest(project, plan, set, [`+ ${field}: "ioredis": "${value}"`]);
 }
 
-/** npm keeps what its lock file says, also against an override: the entries of the client are taken out, nothing else. */
+/** npm prefers its lock file to an override, so the entries of ioredis are removed, and no others. */
 function planLock(project, plan) {
   if (project.manager !== "npm" || project.lock === undefined) return;
   const lock = JSON.parse(project.read(project.lock));
   const places = Object.entries(lock.packages ?? {}).flatMap(([path, { name }]) =>
-    // An entry that an alias made bears the name of the package behind it.
+    // The entry of an alias has the name of the real package.
     CLIENT.test(path) && name !== OWN_NAME ? [path] : [],
   );
   if (places.length === 0) return;

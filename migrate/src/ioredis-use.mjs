@@ -1,8 +1,8 @@
-/** Places of a program that uses ioredis at which something is different here. */
+/** Finds the places of a program at which sluice behaves differently from ioredis. */
 
 import { readFileSync } from "node:fs";
 
-/** The sub-paths of this client, as the build found them. */
+/** The public sub-paths of sluice, which the build lists. */
 const { subpaths } = JSON.parse(readFileSync(new URL("../built/client.json", import.meta.url), "utf8"));
 
 const RULES = [
@@ -30,7 +30,7 @@ const RULES = [
   },
   {
     pattern: /\breconnectOnError\b/g,
-    text: "2 for the error of a transaction member reconnects and does not run it again",
+    text: "reconnectOnError: for the error of a command in a transaction, 2 reconnects and does not send it again",
     link: "differences.md#after-a-lost-connection",
   },
   {
@@ -40,7 +40,7 @@ const RULES = [
   },
   {
     pattern: /\bcommandTimeout\s*:/g,
-    text: "does not end blocking commands (BLPOP, XREAD BLOCK); set blockingTimeout for them",
+    text: "commandTimeout does not end blocking commands (BLPOP, XREAD BLOCK). Set blockingTimeout for them",
     link: "differences.md#connection",
     needsClient: true,
   },
@@ -51,7 +51,7 @@ const RULES = [
   },
   {
     pattern: /["'](?:ioredis-mock)["']|\.mock\(\s*["']ioredis["']/g,
-    text: "a mock of ioredis continues to work; sluice-testing/mock answers like a real server",
+    text: "a mock of ioredis continues to work. sluice-testing/mock replies like a real server",
     link: "../testing/docs/testing-your-service.md",
   },
   {

@@ -1,4 +1,4 @@
-/** What the migration looks at: manifest, package manager, lock file, sources. */
+/** Reads the project: manifest, package manager, lock file and sources. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -10,7 +10,7 @@ const LOCKS = {
   yarn: ["yarn.lock"],
   bun: ["bun.lock", "bun.lockb"],
 };
-/** Files that only one of them reads, for a project without a lock file. */
+/** Files that only one package manager reads, for a project without a lock file. */
 const SETTINGS = { "pnpm-workspace.yaml": "pnpm", ".yarnrc.yml": "yarn", "bunfig.toml": "bun" };
 const NOT_SOURCES = new Set(["node_modules", "dist", "build", "coverage", "out", "vendor"]);
 const SOURCE = /(?<!\.d)\.(?:[cm]?[jt]s|[jt]sx)$/;
@@ -45,7 +45,7 @@ function* files(folder, at = folder) {
   }
 }
 
-/** Whether git ignores a file; false where the folder is no work tree, or git is not there. */
+/** Names of the files that git ignores; none without git or outside of a work tree. */
 function ignoredBy(folder, names) {
   const options = { cwd: folder, input: names.join("\0"), encoding: "utf8" };
   const { stdout } = spawnSync("git", ["check-ignore", "--stdin", "-z"], options);
