@@ -157,7 +157,7 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
     throw new OptionError("Invalid credentials of failover.databases: expected a function");
   const inUrl =
     url === undefined ? {} : (readUrl(url) as Partial<DatabaseAddress> & { path?: string; db?: number });
-  const { host, port, family, username, password, credentials, tls } = { ...inUrl, ...definedIn(database) };
+  const { host, port, family, username, password, credentials } = { ...inUrl, ...definedIn(database) };
   if (inUrl.path !== undefined || host === undefined) {
     throw new OptionError(
       "Invalid option failover.databases: each database needs a host or a url with a host",
@@ -171,7 +171,8 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
       username: username ?? defaults.username ?? null,
       password: password ?? defaults.password ?? null,
       credentials: credentials ?? defaults.credentials,
-      tls: tls ?? defaults.tls,
+      // The scheme of a URL asks for TLS, and the settings of the client say how.
+      tls: database.tls ?? (defaults.tls || inUrl.tls),
     }),
     weight,
     db: inUrl.db === undefined ? undefined : Number(inUrl.db),

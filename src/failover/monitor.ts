@@ -200,7 +200,8 @@ export class DatabaseMonitor {
       commandTimeout: timeoutMs,
       // The replies to probes of a closed client are not needed.
       disconnectTimeout: 1,
-      enableOfflineQueue: false,
+      // The first probe waits for the connection: it must not fail before an attempt has.
+      maxRetriesPerRequest: 0,
       retryStrategy: () => intervalMs,
       watchdog: { idleMs: timeoutMs, probeTimeoutMs: timeoutMs },
       ...others,

@@ -5,8 +5,10 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
+import { Certificates } from "../../scripts/servers/certificates";
+import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { supportsTls } from "../../scripts/servers/server-binary";
+import { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import { OptionError } from "../../src/errors";
 import { AbstractConnector, Cluster, type FailoverReport, Redis } from "../../src/index";
@@ -195,6 +197,24 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       const redis = open();
       expect(await redis.set("place", "second")).to.equal("OK");
       expect(await servers[1]?.command("GET", "place")).to.equal("second");
+    });
+
+    it("a database is unknown, not failing, while its first connection is opened", async () => {
+      const [first, second] = proxies as [FaultProxy, FaultProxy];
+      // Longer than the time between two probes.
+      for (const proxy of [first, second]) proxy.delay(100);
+      const redis = open({ probe: { intervalMs: 20, timeoutMs: 10_000 } });
+      const seen = new Set<string>();
+      const statesOf = (): string[] =>
+        Object.values(redis.stats().failover?.databases ?? {}).map(({ state }) => state);
+      await waitUntil(
+        async () => {
+          for (const state of statesOf()) seen.add(state);
+          return statesOf().every((state) => state === "good");
+        },
+        { timeoutMs: 10_000, what: "good databases" },
+      );
+      expect([...seen]).to.deep.equal(["unknown", "good"]);
     });
 
     it("commands in flight follow the retry policy", async () => {
@@ -388,6 +408,55 @@ if (withReplicas !== undefined) {
     });
   });
 }
+
+describe("several databases with TLS", function () {
+  this.timeout(60_000);
+
+  it("are probed and used with their own certificates, or those of the client", async function () {
+    const binary = await findServer(ServerKind.Redis);
+    if (!(await supportsTls(binary.path))) {
+      console.log("      skipped: this server was built without TLS");
+      this.skip();
+    }
+    // Different authorities, so settings of the wrong database are refused.
+    const authorities = [1, 2].map(() => new Certificates(["redis.example.org"]));
+    const servers = await Promise.all(authorities.map((tls) => ServerProcess.start({ binary, tls })));
+    const lines = (await Promise.all(servers.map((server) => FaultProxy.start(server)))) as [
+      FaultProxy,
+      FaultProxy,
+    ];
+    const [own, shared] = authorities.map((authority) => authority.clientOptions());
+    const [line, other] = lines;
+    const secure = ({ url }: FaultProxy): string => url.replace("redis:", "rediss:");
+    const redis = new Redis.Failover([{ url: secure(line), weight: 2, tls: own }, secure(other)], {
+      tls: shared,
+      failback: FAILBACK_MS,
+      maxRetriesPerRequest: null,
+    });
+    redis.on("error", () => {});
+    try {
+      const untilAt = (place: string): Promise<void> =>
+        waitUntil(async () => (await redis.get("place")) === place, {
+          timeoutMs: 20_000,
+          what: `the ${place} database`,
+        });
+      for (const [index, place] of ["first", "second"].entries())
+        await servers[index]?.command("SET", "place", place);
+      await untilAt("first");
+      line.refuse();
+      line.cutAll();
+      await untilAt("second");
+      expect((redis.stream as unknown as { encrypted: boolean }).encrypted).to.equal(true);
+      line.heal();
+      await untilAt("first");
+      expect(redis.stats().failover).to.include({ switches: 2 });
+    } finally {
+      await closeClient(redis);
+      await Promise.all(lines.map((proxy) => proxy.stop()));
+      await Promise.all(servers.map((server) => server.stop()));
+    }
+  });
+});
 
 describe("the option failover", () => {
   it("shows no password", () => {
