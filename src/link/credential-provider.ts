@@ -1,12 +1,18 @@
 /**
  * Calls the user's function of the option `credentials`. All connections that need credentials at the same time
- * share one call, across all clients. While the function fails, its last result is used until it expires. It
- * has no timer.
+ * share one call, across all clients. While the function fails, or does not answer, its last result is used until it
+ * expires. It has no timer.
  */
 
 import { userClockMs, userDateMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
-import { type CredentialReason, checkedCredentials, type ExpiringCredentials, expiryOf } from "./credentials";
+import {
+  type CredentialReason,
+  checkedCredentials,
+  type ExpiringCredentials,
+  expiryOf,
+  LONGEST_CALL_MS,
+} from "./credentials";
 
 /** The connection for which credentials are needed, as the function of the option `credentials` receives it. */
 export interface CredentialRequest {
@@ -33,27 +39,37 @@ interface Obtained {
 
 /** A renewal takes the credentials that another connection has obtained within this share of their lifetime. */
 const FRESH_SHARE = 0.5;
-/** The answer to a call that takes longer may never arrive. The default of `connectTimeout`. */
-const LONGEST_CALL_MS = 10_000;
 
 class SharedProvider {
   private asking: Promise<ExpiringCredentials> | null = null;
   private askedAtMs = 0;
   private calls = 0;
   private last: Obtained | null = null;
+  /** A call was repeated because it had no answer, and none has settled since. */
+  private isSilent = false;
 
   constructor(private readonly provide: CredentialsProvider) {}
 
   ask(request: CredentialRequest): Promise<ExpiringCredentials> {
     if (request.reason === "renewal" && this.isFresh()) return Promise.resolve(this.lastCredentials());
     const nowMs = userClockMs();
-    if (this.asking !== null && nowMs - this.askedAtMs < LONGEST_CALL_MS) return this.asking;
-    this.askedAtMs = nowMs;
+    if (this.asking === null || nowMs - this.askedAtMs >= LONGEST_CALL_MS) {
+      this.isSilent ||= this.asking !== null;
+      this.askedAtMs = nowMs;
+      this.begin(request);
+    }
+    const mayWait = !this.isSilent || request.reason !== "connect" || !this.isValid();
+    return mayWait ? (this.asking as Promise<ExpiringCredentials>) : Promise.resolve(this.lastCredentials());
+  }
+
+  private begin(request: CredentialRequest): void {
     const asking = this.call(request).finally(() => {
+      this.isSilent = false;
       if (this.asking === asking) this.asking = null;
     });
     this.asking = asking;
-    return asking;
+    // A connection with the last result does not wait for this one.
+    asking.catch(() => {});
   }
 
   private async call(request: CredentialRequest): Promise<ExpiringCredentials> {

@@ -70,6 +70,8 @@ const RENEW_AT = 0.8;
  * together.
  */
 const JITTER = 0.05;
+/** The answer to a call that takes longer may never arrive. The default of `connectTimeout`. */
+export const LONGEST_CALL_MS = 10_000;
 /** The delay between attempts after the source has failed. */
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
@@ -113,6 +115,7 @@ export class CredentialRenewal {
 
   private async renew(): Promise<void> {
     const { round } = this;
+    this.later(LONGEST_CALL_MS, () => this.renew());
     try {
       const credentials = await this.source.credentials("renewal");
       if (round === this.round) await this.send(credentials);
@@ -123,6 +126,7 @@ export class CredentialRenewal {
 
   private async send(credentials: ExpiringCredentials): Promise<void> {
     const { round } = this;
+    stopTimer(this.timer);
     const answer = this.host.authenticate(credentials);
     if (answer === null) {
       this.held = credentials;
@@ -141,6 +145,7 @@ export class CredentialRenewal {
   }
 
   private later(delayMs: number, work: () => Promise<void>): void {
+    stopTimer(this.timer);
     this.timer = startTimer(() => void work(), Math.min(delayMs, LONGEST_TIMER_MS));
     this.timer.unref();
   }

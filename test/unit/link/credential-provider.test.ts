@@ -87,6 +87,31 @@ describe("askProvider", () => {
       for (const one of late) expect((await one).password).to.equal("of the third call");
     });
 
+    it("connects with the last credentials after ten seconds, until they expire", async () => {
+      const first = askProvider(provide, CONNECT);
+      answers[0]?.({ password: "p1", expiresAt: Date.now() + 60_000 });
+      await first;
+      const waiting = askProvider(provide, CONNECT);
+      clock.tick(10_000);
+      expect((await askProvider(provide, CONNECT)).password).to.equal("p1");
+      clock.tick(5_000);
+      expect((await askProvider(provide, CONNECT)).password).to.equal("p1");
+      expect(requests).to.have.length(3);
+      const refused = askProvider(provide, { ...CONNECT, reason: "refused" });
+      answers[2]?.({ password: "p3", expiresAt: Date.now() + 60_000 });
+      expect((await refused).password).to.equal("p3");
+      const again = askProvider(provide, CONNECT);
+      answers[3]?.({ password: "p4", expiresAt: Date.now() + 10_000 });
+      expect((await again).password).to.equal("p4");
+      askProvider(provide, CONNECT);
+      clock.tick(10_000);
+      const last = askProvider(provide, CONNECT);
+      answers[5]?.({ password: "p6" });
+      expect((await last).password).to.equal("p6");
+      answers[1]?.({ password: "late" });
+      expect((await waiting).password).to.equal("p6");
+    });
+
     it("prefers the answer to the later call, whichever comes first", async () => {
       const early = askProvider(provide, CONNECT);
       clock.tick(10_000);

@@ -166,6 +166,20 @@ describe("CredentialRenewal", () => {
       expect(told.filter((word) => word === "down").length).to.be.greaterThan(3);
     }));
 
+  it("asks a source that does not answer again after ten seconds, and uses the first answer", () =>
+    live(async () => {
+      const answers: ((credentials: ExpiringCredentials) => void)[] = [];
+      answer = () => new Promise((resolve) => answers.push(resolve));
+      renewal.start({ password: "old", expiresAt: inMs(15 * MINUTE_MS) });
+      while (answers.length === 0) await home.pass(1000);
+      await home.pass(9000);
+      expect(told).to.deep.equal(["asked"]);
+      await home.pass(2000);
+      answers[1]?.({ password: "new", expiresAt: inMs(15 * MINUTE_MS) });
+      await home.pass(MINUTE_MS);
+      expect(told).to.deep.equal(["asked", "asked", "AUTH new"]);
+    }));
+
   it("does nothing with what a source or a server says after the connection is gone", () =>
     live(async () => {
       for (const end of ["source", "failing source", "server"]) {
