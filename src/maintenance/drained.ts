@@ -16,6 +16,11 @@ export function lastOwed(queue: CommandQueue): Command | undefined {
   return queue.lastOf((command) => !isBlocking(command));
 }
 
+/** Whether a further command would wait behind one that the server holds on purpose. */
+export function isHeldUp(queue: CommandQueue): boolean {
+  return queue.lastOf(isBlocking) !== undefined;
+}
+
 function isBlocking(command: Command | undefined): boolean {
   return command !== undefined && (flagsFor(command.spec, command.args) & CommandFlag.Blocking) !== 0;
 }

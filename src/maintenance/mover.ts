@@ -27,7 +27,7 @@ import {
   type NoticeHearer,
   type RoleDeps,
 } from "./connection-roles";
-import { isDrained, lastOwed } from "./drained";
+import { isDrained, isHeldUp, lastOwed } from "./drained";
 import { endpointType } from "./endpoint-type";
 import { type Address, type Notice, readNotice } from "./notices";
 import { Overlap } from "./overlap";
@@ -108,6 +108,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     if (this.isHolding || successor === null || this.state.move?.status !== "ready" || link.isBound) return;
     this.isHolding = true;
     link.resume();
+    if (this.overlap !== null) this.awaitMessages();
     atTurnEnd(() => this.awaitDrain(successor));
   }
 
@@ -258,6 +259,12 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   }
 
   // --- the change ------------------------------------------------------------------------------
+
+  /** The reply of the old connection follows the messages that were published before the new one subscribed. */
+  private awaitMessages(): void {
+    const { connection: old } = this.link;
+    if (old !== null && !isHeldUp(old.queue)) void request(old, "ping", []);
+  }
 
   /**
    * Held commands wait twice: for the replies of the former ones and for their own. So the change follows the last reply

@@ -199,8 +199,11 @@ describe("planned moves", function () {
   });
 
   /** A client whose server announces a move while its BLPOP is blocked. */
-  async function moveDuringBlpop(): Promise<{ redis: Redis; popped: Promise<[string, string] | null> }> {
+  async function moveDuringBlpop(
+    channels: readonly string[] = [],
+  ): Promise<{ redis: Redis; popped: Promise<[string, string] | null> }> {
     const redis = connect();
+    if (channels.length > 0) await redis.subscribe(...channels);
     await untilListening(redis);
     const popped = redis.blpop("list", 0);
     await until("a blocked connection", () => first.peers.some(({ blockedOn }) => blockedOn !== null));
@@ -209,15 +212,16 @@ describe("planned moves", function () {
     return { redis, popped };
   }
 
-  it("leave a BLPOP where it is, and serve the other callers meanwhile", async () => {
-    const { redis, popped } = await moveDuringBlpop();
-    expect(await redis.incr("n")).to.equal(1);
-    expect(first.peers.length).to.equal(1);
-    await redis.rpush("list", "a");
-    expect(await popped).to.deep.equal(["list", "a"]);
-    await untilLeft(first);
-    expectCalm();
-  });
+  for (const channels of [[], ["news"]])
+    it(`leave a BLPOP where it is, and serve ${channels[0] ?? "the other callers"} meanwhile`, async () => {
+      const { redis, popped } = await moveDuringBlpop(channels);
+      expect(await redis.incr("n")).to.equal(1);
+      expect(first.peers.length).to.equal(1);
+      await redis.rpush("list", "a");
+      expect(await popped).to.deep.equal(["list", "a"]);
+      await untilLeft(first);
+      expectCalm();
+    });
 
   it("send a BLPOP again that the old server has ended", async () => {
     const { popped } = await moveDuringBlpop();
@@ -289,24 +293,29 @@ describe("planned moves", function () {
     expectCalm();
   });
 
-  it("lose no message and repeat none", async () => {
-    const redis = connect();
-    const heard: number[] = [];
-    redis.on("message", (_channel: string, text: string) => heard.push(Number(text)));
-    await redis.subscribe("news");
-    let sent = 0;
-    const timer = setInterval(() => server.publish("news", String(++sent)), 1);
-    let from = first;
-    for (let round = 0; round < MOVES; round++) {
-      const to = await server.add();
-      await move(redis, from, to);
-      from = to;
-    }
-    clearInterval(timer);
-    await until("the last message", () => heard.includes(sent));
-    expect(heard).to.deep.equal(Array.from({ length: sent }, (_, index) => index + 1));
-    expectCalm();
-  });
+  for (const [name, oldDelayMs] of [
+    ["lose no message and repeat none", 0],
+    ["lose no message that the old server sends later than the new one subscribes", 30],
+  ] as const)
+    it(name, async () => {
+      const redis = connect();
+      const heard: number[] = [];
+      redis.on("message", (_channel: string, text: string) => heard.push(Number(text)));
+      await redis.subscribe("news");
+      let sent = 0;
+      const timer = setInterval(() => server.publish("news", String(++sent)), 1);
+      let from = first;
+      for (let round = 0; round < MOVES; round++) {
+        const to = await server.add();
+        from.delayMs = oldDelayMs;
+        await move(redis, from, to);
+        from = to;
+      }
+      clearInterval(timer);
+      await until("the last message", () => heard.includes(sent));
+      expect(heard).to.deep.equal(Array.from({ length: sent }, (_, index) => index + 1));
+      expectCalm();
+    });
 
   it("to a server that refuses a subscription do not happen, and messages continue", async () => {
     const redis = connect();

@@ -36,13 +36,17 @@ class Data {
   readonly endpoints: Endpoint[] = [];
 
   publish(channel: string, text: string): number {
-    const peers = this.endpoints.flatMap((endpoint) => endpoint.peers);
-    const subscribed = peers.filter(({ channels }) => channels.has(channel));
     const bulk = (part: string): string => `$${Buffer.byteLength(part)}\r\n${part}\r\n`;
-    for (const { connection } of subscribed) {
-      connection.socket.write(`>3\r\n${["message", channel, text].map(bulk).join("")}`);
+    const message = `>3\r\n${["message", channel, text].map(bulk).join("")}`;
+    let count = 0;
+    for (const endpoint of this.endpoints) {
+      for (const peer of endpoint.peers) {
+        if (!peer.channels.has(channel)) continue;
+        endpoint.write(peer, message);
+        count++;
+      }
     }
-    return subscribed.length;
+    return count;
   }
 
   /** Gives elements to those who wait, in order. */
@@ -62,7 +66,7 @@ export class Endpoint {
   connections = 0;
   private readonly known = new Map<FakeConnection, Peer>();
   private server!: FakeServer;
-  /** Delays all replies. */
+  /** Delays all replies and messages. */
   delayMs = 0;
   /** Refuses CLIENT MAINT_NOTIFICATIONS. */
   knowsNotices = true;
@@ -159,8 +163,11 @@ export class Endpoint {
     if (reply !== NO_REPLY) this.reply(peer, reply);
   }
 
-  private reply({ connection: { socket } }: Peer, reply: FakeReply): void {
-    const bytes = encode(reply);
+  private reply(peer: Peer, reply: FakeReply): void {
+    this.write(peer, encode(reply));
+  }
+
+  write({ connection: { socket } }: Peer, bytes: string | Buffer): void {
     if (this.delayMs === 0) socket.write(bytes);
     else setTimeout(() => socket.destroyed || socket.write(bytes), this.delayMs);
   }
