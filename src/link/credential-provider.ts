@@ -43,6 +43,7 @@ const FRESH_SHARE = 0.5;
 class SharedProvider {
   private asking: Promise<ExpiringCredentials> | null = null;
   private askedAtMs = 0;
+  private askedBecause: CredentialReason = "connect";
   private calls = 0;
   private last: Obtained | null = null;
   /** A call was repeated because it had no answer, and none has settled since. */
@@ -53,9 +54,13 @@ class SharedProvider {
   ask(request: CredentialRequest): Promise<ExpiringCredentials> {
     if (request.reason === "renewal" && this.isFresh()) return Promise.resolve(this.lastCredentials());
     const nowMs = userClockMs();
-    if (this.asking === null || nowMs - this.askedAtMs >= LONGEST_CALL_MS) {
-      this.isSilent ||= this.asking !== null;
+    const isLate = this.asking !== null && nowMs - this.askedAtMs >= LONGEST_CALL_MS;
+    this.isSilent ||= isLate;
+    // The answer to a call from before the refusal may be refused too.
+    const isRefused = request.reason === "refused" && this.askedBecause !== "refused";
+    if (this.asking === null || isLate || isRefused) {
       this.askedAtMs = nowMs;
+      this.askedBecause = request.reason;
       this.begin(request);
     }
     const mayWait = !this.isSilent || request.reason !== "connect" || !this.isValid();

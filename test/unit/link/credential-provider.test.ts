@@ -87,6 +87,23 @@ describe("askProvider", () => {
       for (const one of late) expect((await one).password).to.equal("of the third call");
     });
 
+    it("calls it again for connections that a server has refused meanwhile, once for all of them", async () => {
+      const others = [askProvider(provide, CONNECT)];
+      const refused = [1, 2].map(() => askProvider(provide, { ...CONNECT, reason: "refused" }));
+      others.push(askProvider(provide, CONNECT));
+      expect(requests.map(({ reason }) => reason)).to.deep.equal(["connect", "refused"]);
+      answers[0]?.({ password: "of the first call" });
+      answers[1]?.({ password: "of the second call" });
+      const passwords = await Promise.all([...others, ...refused]);
+      expect(passwords.map(({ password }) => password)).to.deep.equal([
+        "of the first call",
+        ...others
+          .slice(1)
+          .concat(refused)
+          .map(() => "of the second call"),
+      ]);
+    });
+
     it("connects with the last credentials after ten seconds, until they expire", async () => {
       const first = askProvider(provide, CONNECT);
       answers[0]?.({ password: "p1", expiresAt: Date.now() + 60_000 });
@@ -97,9 +114,8 @@ describe("askProvider", () => {
       clock.tick(5_000);
       expect((await askProvider(provide, CONNECT)).password).to.equal("p1");
       expect(requests).to.have.length(3);
-      const refused = askProvider(provide, { ...CONNECT, reason: "refused" });
       answers[2]?.({ password: "p3", expiresAt: Date.now() + 60_000 });
-      expect((await refused).password).to.equal("p3");
+      await new Promise((resolve) => setImmediate(resolve));
       const again = askProvider(provide, CONNECT);
       answers[3]?.({ password: "p4", expiresAt: Date.now() + 10_000 });
       expect((await again).password).to.equal("p4");
