@@ -80,12 +80,12 @@ for (const kind of serverKinds()) {
         await one.server.start();
         await one.server.command("REPLICAOF", one.feed.host, one.feed.port);
         await fixture.untilReading(redis, 2, 60_000);
-        lag(two, 300);
-        two.feed.cutAll();
+        await lag(two, 300);
+        await two.feed.cutAll();
         await one.server.command("REPLICAOF", "NO", "ONE");
         await sleep(500);
         await one.server.command("REPLICAOF", one.feed.host, one.feed.port);
-        lag(two, 0);
+        await lag(two, 0);
         await fixture.untilReading(redis, 2, 60_000);
         fixture.primary.pause();
         await sleep(800);

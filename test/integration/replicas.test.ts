@@ -139,7 +139,7 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       /** The last acknowledged value, and when its reply arrived. */
       const written = new Map<string, { readonly value: number; readonly atMs: number }>();
       const shifts = setInterval(() => {
-        for (const replica of fixture.replicas) lag(replica, below(LONGEST_LAG_MS));
+        for (const replica of fixture.replicas) void lag(replica, below(LONGEST_LAG_MS));
       }, 100);
       /** How long after their write these reads were issued. */
       const staleAfterMs: number[] = [];
@@ -171,14 +171,14 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
 
     it("without readYourWrites a lagging replica is outdated", async () => {
       const redis = await fixture.connect(ALL_REPLICATED);
-      for (const replica of fixture.replicas) lag(replica, LONGEST_LAG_MS);
+      for (const replica of fixture.replicas) await lag(replica, LONGEST_LAG_MS);
       await redis.set("key", "1");
       expect(await redis.get("key")).to.equal(null);
     });
 
     it("reads without known keys see own writes of any key", async () => {
       const redis = await fixture.connect({ readYourWrites: 60_000 });
-      for (const replica of fixture.replicas) lag(replica, LONGEST_LAG_MS);
+      for (const replica of fixture.replicas) await lag(replica, LONGEST_LAG_MS);
       await redis.set("key", "1");
       expect(await redis.keys("*")).to.deep.equal(["key"]);
       await redis.eval("return redis.call('SET', 'undeclared', '1')", 0);
@@ -191,7 +191,7 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       const redis = await fixture.connect({ readYourWrites: 60_000, blockingConnections: 1 });
       await fixture.primary.command("RPUSH", "from", "b", "a");
       await Promise.all(fixture.replicas.map((replica) => fixture.untilSynced(replica)));
-      for (const replica of fixture.replicas) lag(replica, LONGEST_LAG_MS);
+      for (const replica of fixture.replicas) await lag(replica, LONGEST_LAG_MS);
       await redis.withConnection((own) => own.set("leased", "1"));
       expect(await redis.get("leased")).to.equal("1");
       await redis.transaction("watched", (own) => own.multi().set("watched", "1"));
@@ -262,12 +262,11 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       const redis = await fixture.connect(ALL_REPLICATED);
       const [frozen, cutOff] = fixture.replicas as [FixtureReplica, FixtureReplica];
       frozen.server.pause();
-      cutOff.feed.refuse();
-      cutOff.feed.cutAll();
+      await cutOff.feed.cutOff();
       await fixture.untilReading(redis, 0, 5000);
       expect(await redis.get("key")).to.equal(null);
       frozen.server.resume();
-      cutOff.feed.heal();
+      await cutOff.feed.heal();
       await fixture.untilReading(redis, 2);
     });
 

@@ -9,8 +9,7 @@ import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
-import { Direction } from "../../testing/src/faults/fault-proxy";
-import { FaultProxy } from "./fault-proxy";
+import { FeedLine } from "./feed-line";
 import { closeClient } from "./matrix";
 import { startServer } from "./shared-servers";
 
@@ -19,7 +18,7 @@ const CONFIG = { "repl-diskless-sync-delay": 0, "repl-ping-replica-period": 1, "
 /** A replica, and the proxy between it and its primary. */
 export interface FixtureReplica {
   readonly server: ServerProcess;
-  readonly feed: FaultProxy;
+  readonly feed: FeedLine;
 }
 
 export class ReplicaFixture {
@@ -124,13 +123,13 @@ export class ReplicaFixture {
   }
 
   private async empty(): Promise<void> {
-    for (const { feed } of this.replicas) feed.heal();
+    await Promise.all(this.replicas.map(({ feed }) => feed.heal()));
     await this.primary.command("FLUSHALL");
     await Promise.all(this.replicas.map((replica) => this.untilSynced(replica)));
   }
 
   private async startReplica(): Promise<FixtureReplica> {
-    const feed = await FaultProxy.start(this.primary, { record: false });
+    const feed = await FeedLine.start(this.primary);
     const server = await startServer(this.kind, { config: CONFIG });
     await server.command("REPLICAOF", feed.host, feed.port);
     return { server, feed };
@@ -144,8 +143,8 @@ export function readersOf(redis: Redis): string[] {
 }
 
 /** Delays what a replica hears from its primary. */
-export function lag({ feed }: FixtureReplica, delayMs: number): void {
-  feed.delay(delayMs, Direction.ToClient);
+export function lag({ feed }: FixtureReplica, delayMs: number): Promise<void> {
+  return feed.delay(delayMs);
 }
 
 async function callsAt(server: ServerProcess, name: string): Promise<number> {
