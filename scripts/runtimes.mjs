@@ -25,6 +25,8 @@ const RUNTIMES = { bun: "1", deno: "2" };
 const QUIET = ["--no-audit", "--no-fund", "--loglevel=error"];
 /** Above the time limits of all areas together. */
 const TIMEOUT_MS = 300_000;
+/** Above the idle time after which the client checks a connection. */
+const FREEZE_MS = 11_000;
 const page = join(checkout, "docs", "platforms.md");
 
 function readJson(path) {
@@ -47,11 +49,12 @@ async function prepare() {
   return directory;
 }
 
-/** The servers that the program uses: a plain one, one with TLS, and a cluster. */
+/** The servers that the program uses: a plain one, one with TLS, and a cluster. The freezer stops its process. */
 async function startServers() {
   const { findServer, ServerKind } = await import("../build/scripts/servers/find-server.js");
   const { ServerProcess } = await import("../build/scripts/servers/server-process.js");
   const { ServerCluster } = await import("../build/scripts/servers/server-cluster.js");
+  const { Freezer } = await import("../build/scripts/servers/freezer.js");
   const { Certificates } = await import("../build/scripts/servers/certificates.js");
   const binary = await findServer(ServerKind.Redis);
   const certificates = new Certificates();
@@ -62,19 +65,22 @@ async function startServers() {
     ServerCluster.start({ binary, replicasPerMaster: 0 }),
   ]);
   const authority = String(certificates.authority);
+  const address = { host: plain.host, port: plain.port };
+  const freezer = await Freezer.start(address, FREEZE_MS);
   return {
     authority,
-    address: { host: plain.host, port: plain.port },
+    address,
     tls: { host: "localhost", port: secure.port, tls: { ca: authority } },
     nodes: cluster.seeds,
-    stop: () => Promise.all([plain.stop(), secure.stop(), cluster.stop()]),
+    freezer,
+    stop: () => Promise.all([freezer, plain, secure, cluster].map((one) => one.stop())),
   };
 }
 
 /** Runs the program as a process; `words` start the runtime. */
 async function tryProcess(directory, [program, ...words], client, servers, env = {}) {
-  const { address, tls, nodes } = servers;
-  const surroundings = JSON.stringify({ address, tls, nodes });
+  const { address, tls, nodes, freezer } = servers;
+  const surroundings = JSON.stringify({ address, tls, nodes, freezer: freezer.surroundings });
   const options = {
     cwd: directory,
     env: { ...process.env, NO_COLOR: "1", CLIENT: client, SURROUNDINGS: surroundings, ...env },
@@ -86,9 +92,14 @@ async function tryProcess(directory, [program, ...words], client, servers, env =
 }
 
 /** Runs the program on Workers. Their runtime, not the program, knows which authorities it trusts. */
-async function tryWorkers(directory, client, { authority, address, tls, nodes }) {
+async function tryWorkers(directory, client, { authority, address, tls, nodes, freezer }) {
   const { Workers } = await import("../build/scripts/servers/workers.js");
-  const surroundings = JSON.stringify({ address, tls: { ...tls, tls: {} }, nodes });
+  const surroundings = JSON.stringify({
+    address,
+    tls: { ...tls, tls: {} },
+    nodes,
+    freezer: freezer.surroundings,
+  });
   const workers = await Workers.start({
     entry: join(directory, "program", "worker.mjs"),
     alias: client === "sluice" ? {} : { sluice: client },
@@ -96,7 +107,7 @@ async function tryWorkers(directory, client, { authority, address, tls, nodes })
     authority,
   });
   try {
-    return await (await workers.fetch()).json();
+    return await (await workers.fetch(`/${workers.pid}`)).json();
   } finally {
     await workers.stop();
   }
@@ -213,7 +224,7 @@ function writeTables(found) {
 }
 
 async function writeSizes() {
-  const head = ["program", "minified, kB", "and compressed, kB", "CPU time of loading, ms"];
+  const head = ["program", "minified, kB", "and compressed, kB", "CPU time of loading, ms", "installed, MB"];
   replacePart("sizes", table(head, await measureBundles()));
 }
 

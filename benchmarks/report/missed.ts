@@ -76,6 +76,9 @@ of the main thread. *Kernel* is the system time of the process, *collector* the 
   faster for up to 100 fields and slower from 500 fields on.
 - **Hand-over of a batch of 1,000,000**: \`exec()\` holds the loop for 23-30 ms. About 15 ms of them are collections that the
   array of results causes ([decision 0005](../docs/decisions/0005-stretches-and-cursors.md)).
+- **First reply**: a client waits for one round trip, as a bare socket does. Through a proxy with a round trip of 10 ms, the
+  hundredth client of a process needs 12.2 ms and a bare socket 11.6 ms. The first clients of a process also pay for
+  compiling the code.
 - **Contexts**: with an \`AsyncLocalStorage\`, Node 20 and 22 call a hook for each promise. The bare socket with one promise for
   each command then needs 1.2 to 2.1 times the CPU on Node 20. Node 24 has no such hook.
 - **Ratios to node-redis of one batch after another**: client and server work in turns, so a command takes the CPU time of

@@ -124,6 +124,10 @@ const main :Workerd.Worker = (
     return workers;
   }
 
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
   async fetch(path = "/"): Promise<Response> {
     return fetch(`${this.url}${path}`);
   }

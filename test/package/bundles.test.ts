@@ -1,14 +1,20 @@
 /** Programs that a bundler makes one file of: their sizes, the parts in them, and one copy of each class. */
 
+import { execFile } from "node:child_process";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 import { type BuildOptions, build } from "esbuild";
 import { rolldown } from "rolldown";
 import type { ServerProcess } from "../../scripts/servers/server-process";
+import { temporaryDirectory } from "../../scripts/servers/temporary-directory";
 import { serverKinds, sharedServer } from "../support/shared-servers";
 import { Application, packPackage } from "./installed-package";
 import { expectAtMost, expectNamed, SIZES } from "./sizes";
+
+const execute = promisify(execFile);
 
 /** A package that uses CommonJS, as most of those that depend on this client do. */
 const DEPENDENT = `
@@ -194,6 +200,23 @@ describe("bundles", function () {
       true,
       "function",
     ]);
+  });
+
+  it("write debug output if the package debug is installed beside them, and run without it", async () => {
+    const code = `
+      import { Redis } from "sluice";
+      const redis = new Redis(url);
+      print(await redis.set("key", "value"));
+      await redis.quit();`;
+    application.write("debugged.mjs", await bundle(PREPARED + code));
+    const alone = temporaryDirectory();
+    copyFileSync(join(application.directory, "debugged.mjs"), join(alone, "debugged.mjs"));
+    const env = { ...process.env, NODE_V8_COVERAGE: "", URL: server.url, DEBUG: "sluice:*" };
+    for (const cwd of [application.directory, alone]) {
+      const { stdout, stderr } = await execute(process.execPath, ["debugged.mjs"], { cwd, env });
+      expect(stdout).to.equal('"OK"\n');
+      expect(stderr.includes("sluice:"), stderr).to.equal(cwd !== alone);
+    }
   });
 
   it("are not what Node loads: every import gives the class of require()", async () => {

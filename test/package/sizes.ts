@@ -10,8 +10,10 @@ import { checkoutDirectory } from "../../scripts/servers/cache-directory";
 
 const SLACK = 0.1;
 const KB = 1000;
+const MB = 1_000_000;
 const KIB = 1024;
 const BUNDLER_PAGE = "decisions/0012-bundler.md";
+const PLATFORMS_PAGE = "platforms.md";
 const MOVING_PAGE = "moving-from-ioredis.md";
 
 export interface Size {
@@ -21,6 +23,14 @@ export interface Size {
 }
 
 export const SIZES = {
+  /** All files of the package, unpacked. The entry is the goal. */
+  unpacked: {
+    bytes: 2.5 * MB,
+    named: [
+      { page: BUNDLER_PAGE, pattern: /The package unpacks to ([\d.]+) MB/, unit: MB },
+      { page: PLATFORMS_PAGE, pattern: /The package alone unpacks to ([\d.]+) MB/, unit: MB },
+    ],
+  },
   /** Code of the client, without declarations and source maps. */
   client: {
     bytes: 790 * KIB,

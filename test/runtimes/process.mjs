@@ -12,6 +12,7 @@ if (process.env.IN_THREAD === "1") {
     throw error;
   });
 } else {
+  surroundings.freezer.pid = process.pid;
   const client = await import(process.env.CLIENT);
   const Redis = client.Redis ?? client.default;
   console.log(JSON.stringify(await tryAreas({ Redis, Cluster: Redis.Cluster, ...surroundings })));
