@@ -20,7 +20,7 @@ if (!Object.keys(devDependencies).every((name) => existsSync(join(site, "node_mo
 }
 await mustRun(process.execPath, [join("scripts", "compile.mjs")]);
 await mustRun(process.execPath, [join("build", "scripts", "site", "assemble.js")]);
-// Not imported above: it needs what is installed by now.
+// Imported here because it needs the packages that are installed above.
 const { bundlePlayground } = await import("./site/playground-bundle.mjs");
 await bundlePlayground(join(checkout, "build", "site", "public"));
 const base = process.argv.filter((argument) => argument.startsWith("--base="));

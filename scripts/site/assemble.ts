@@ -1,7 +1,6 @@
 /**
- * Puts the pages of the site together in build/site/pages: the Markdown of the project with links as the site needs
- * them, a page a command, a page an example, and the files for language models. Nothing is written twice: whatever is
- * on the site comes from a file of the project.
+ * Assembles the pages of the site in build/site/pages: the Markdown of the project with adapted links, a page for each
+ * command and example, and the files for language models. All text comes from files of the project.
  */
 
 import fs from "node:fs";
@@ -99,7 +98,7 @@ function componentPage(
   return { path, content: [`# ${title}`, script, ...paragraphs].map((one) => `${one}\n`).join("\n") };
 }
 
-/** A page to step through what real programs wrote. */
+/** The page that steps through the writes of real programs. */
 function writesPage(all: readonly Recording[]): Page {
   return componentPage("writes.md", "Recorded writes", { name: "recordings", value: all }, [
     "This page shows the writes of real programs, recorded with a [test server](./testing-server.md) 5 ms away when this site was built. Each box is one write of the client, or one read of replies.",
@@ -108,10 +107,10 @@ function writesPage(all: readonly Recording[]): Page {
   ]);
 }
 
-/** Pages with a program in them, which are nothing to read. */
+/** Pages that show a program, without text for language models. */
 const SHOWN_ONLY = new Set(["writes.md", "playground.md"]);
 
-/** A page to write programs and see what they send. */
+/** The page that runs programs and shows their writes. */
 function playgroundPage(): Page {
   return componentPage("playground.md", "Playground", { name: "programs", value: PLAYGROUND_PROGRAMS }, [
     "Write a program, run it, and see its writes. The client and a [test server](./testing-server.md) run in this page. The page installs nothing and sends nothing to a network.",
@@ -148,7 +147,7 @@ function navigationOf(guide: string, commands: readonly Page[]): Group[] {
   return groups;
 }
 
-/** For programs that read: an index with one line a page, and everything in one file. */
+/** For language models: an index with one line for each page, and one file with all pages. */
 function modelFiles(pages: readonly Page[]): Page[] {
   const own = pages.filter(({ path: page }) => !page.startsWith("commands/") && !SHOWN_ONLY.has(page));
   const lines = own.map(

@@ -130,10 +130,10 @@ function clusterText(row: TableRow): string {
   const tips = policy(row);
   const hasKeys = describeKeys(row) !== "";
   const way = hasKeys
-    ? "goes to the node that owns the slot of its first key; all keys must belong to one slot"
-    : "has no keys, so it goes to any node";
+    ? "the client sends it to the node that owns the slot of its first key; all keys must belong to one slot"
+    : "it has no keys, so the client sends it to any node";
   const reads =
-    (row.flags & CommandFlag.Readonly) !== 0 && hasKeys ? "; may be read from a replica (`scaleReads`)" : "";
+    (row.flags & CommandFlag.Readonly) !== 0 && hasKeys ? "; a replica may serve it (`scaleReads`)" : "";
   return `${way}${reads}${tips === "" ? "" : `. With \`followCommandTips\`: ${tips}`}`;
 }
 

@@ -1,7 +1,6 @@
 /**
- * Markdown of the project as a page of the site: links lead to the page that the target has there, files that are no
- * pages are named without a link, pictures in two colours follow the switch of the site, and what looks like a tag in
- * running text is text.
+ * Rewrites Markdown of the project as a page of the site. Links lead to pages of the site, and links to other files
+ * become text. Pictures in two colors follow the switch of the site. Angle brackets in running text are escaped.
  */
 
 import path from "node:path";

@@ -38,7 +38,7 @@ const TYPES = {
   ".txt": "text/plain",
   ".woff2": "font/woff2",
 };
-/** Every page; of the commands, examples and decisions, which are alike, only one each. */
+/** Every page, but only one each of the commands, examples and decisions. */
 const PAGES = [...readSite().keys()]
   .map((path) => path.slice(1))
   .filter((path) => !/^(?:404|(?:commands|examples|decisions)\/)/.test(path))
@@ -230,7 +230,7 @@ describe("the site", function () {
     await page.close();
   });
 
-  it("the demonstration steps through what was recorded", async () => {
+  it("the demonstration steps through the recorded writes", async () => {
     const { page, complaints } = await open("writes.html");
     const count = () => page.textContent(".recorded-writes .count");
     const boxes = () => page.$$eval(".recorded-writes li", (all) => all.map((one) => one.className));
@@ -287,7 +287,7 @@ describe("the site", function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it("runs what is typed: what leaves together, its bytes and its replies", async () => {
+    it("runs the typed program, and shows each write, its bytes and its replies", async () => {
       await page.selectOption(".playground select >> nth=1", { label: "one" });
       await type('console.log(await Promise.all([redis.set("mine", 1), redis.incr("mine")]));');
       await run();
@@ -308,7 +308,7 @@ describe("the site", function () {
       expect((await texts(".playground li.batch")).join()).to.include("divided among 3 nodes");
     });
 
-    it("says what is wrong with a program", async () => {
+    it("reports the error of a program", async () => {
       await type("syntax error(");
       await run();
       expect((await texts(".playground li.failed code")).join()).to.include("SyntaxError");
@@ -317,7 +317,7 @@ describe("the site", function () {
       expect((await texts(".playground li.failed code")).join()).to.include("wrong number of arguments");
     });
 
-    it("a program without end is stopped, and the page lives on", async () => {
+    it("stops an endless program, and the page still works", async () => {
       await type("for (;;) {}");
       await run("running");
       await page.click(".playground button:has-text('Stop')");
