@@ -355,8 +355,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * Sends any number of commands in batches and holds at most a window of them in memory. Iterate it for the
-   * rows, or call its `summary()`; either starts it.
+   * Sends any number of commands in batches, with constant memory. To start it, iterate over its rows or call
+   * `summary()`. See docs/bulk.md.
    * @example
    * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */

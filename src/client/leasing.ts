@@ -44,9 +44,9 @@ export interface LeaseOptions {
   key?: string | Buffer | undefined;
   /** On a cluster: a slot of the node, instead of a key. */
   slot?: number | undefined;
-  /** The time to wait for a connection, instead of the one of the option `leases`. */
+  /** Time in milliseconds to wait for a connection. Replaces `waitMs` of the option `leases`. */
   waitMs?: number | undefined;
-  /** Ends the waiting. */
+  /** Ends the waiting with the code `ABORTED_BY_SIGNAL`. */
   signal?: AbortSignal | undefined;
 }
 

@@ -47,8 +47,8 @@ export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> ex
   }
 
   /**
-   * Waits until no other client holds the lock, and holds it until `release()` or the end of an `await using` block. Rejects
-   * with the code `LOCK_TIMEOUT`. See docs/locks.md for what a lock can promise.
+   * Acquires the lock when no other client holds it, and renews it until `release()` or the end of an `await using` block.
+   * Rejects with the code `LOCK_TIMEOUT` after `wait`. See docs/locks.md for the guarantees and limits of locks.
    * @example
    * const lock = await redis.lock("order:7", { ttl: 5000 });
    * await lock.release(); // true
@@ -58,8 +58,8 @@ export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> ex
   }
 
   /**
-   * Reads messages of a consumer group. A `for await` loop acknowledges a message when it asks for the next one. A handler
-   * may process several at the same time. On a cluster, streams may be in any slot; those of one slot share a connection.
+   * Reads messages of a consumer group. A `for await` loop acknowledges a message when it requests the next one. A handler
+   * can process several messages at the same time. On a cluster, streams may be in any slot; those of one slot share a connection.
    * See docs/consumers.md.
    * @example
    * await redis.xadd("orders", "*", "item", "tea");

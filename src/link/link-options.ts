@@ -26,9 +26,9 @@ import type { SocketOptions } from "./socket-options";
 
 /** When a silent connection is probed. */
 export interface WatchdogOptions {
-  /** The silence after which the server is asked on a second connection. Default 5000 ms. */
+  /** With a reply due: time without any byte after which the client asks the server on a second connection. Default 5000 ms. */
   readonly idleMs?: number | undefined;
-  /** The time limit for its answer on that connection. Default 2000 ms. */
+  /** Time limit of this check. Default 2000 ms. */
   readonly probeTimeoutMs?: number | undefined;
 }
 

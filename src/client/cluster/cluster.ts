@@ -244,7 +244,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
 
   /**
    * Sends a command to every master (or replica, or node), and resolves with the replies and the errors by node. Waits
-   * for a connected cluster. `timeout`, `signal` and `retry` are those of `with()`.
+   * for a connected cluster. `timeout`, `signal` and `retry` are those of `with()`. See docs/whole-cluster.md.
    */
   async onAll<Name extends string>(
     command: Name,
@@ -259,8 +259,8 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
   }
 
   /**
-   * One page of a scan over all masters: begin with the cursor "0", and continue with the returned cursor until it is
-   * "0" again. The cursor is a string that may be stored and used by another process. See docs/cluster.md.
+   * Returns one page of a scan over all masters. Start with the cursor "0", and pass the returned cursor until it is "0"
+   * again. The cursor is a string that another process can use. See docs/whole-cluster.md.
    */
   scanPage(cursor: string, options: ScanPageOptions = {}): Promise<[cursor: string, keys: string[]]> {
     return scanPage(this[WIRING], this[UNTIL_READY], cursor, options);

@@ -33,7 +33,7 @@ export interface LockOptions {
    * @default 10000
    */
   wait?: number | undefined;
-  /** Ends the waiting. */
+  /** Ends the waiting with the code `ABORTED_BY_SIGNAL`. */
   signal?: AbortSignal | undefined;
 }
 
