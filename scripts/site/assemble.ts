@@ -184,7 +184,8 @@ async function assemble(): Promise<void> {
   const sources = sourcePages();
   const places = new Map([...sources].map(([page, source]) => [source.split(path.sep).join("/"), page]));
   const snapshots = readSnapshots();
-  const commands = commandPages(snapshots, buildTable(snapshots), await commandExamples());
+  const table = buildTable(snapshots);
+  const commands = commandPages(snapshots, table, await commandExamples(table));
   const examples = examplePages();
   const written = [...sources].map(([page, source]) => ({
     path: page,

@@ -3,9 +3,11 @@
  * calls are those that the tests compare with real servers, and some more for commands with many options.
  */
 
+import { CommandFlag } from "../../src/command/command-spec";
 import { Redis } from "../../src/index";
 import { COMMAND_CORPUS } from "../../test/support/command-corpus";
 import { TestServer } from "../../testing/src/test-server";
+import type { Table } from "../commands/table-rows";
 
 interface Call {
   readonly name: string;
@@ -29,16 +31,32 @@ zadd board INCR 5 grace
 zadd board NX 1 ada
 zrange board 0 -1 WITHSCORES
 zrange board 0 -1 REV
+zscore board ada
+zrank board ada
 hset user:1 name Ada visits 1
 hget user:1 name
 hgetall user:1
+hincrby user:1 visits 1
 expire user:1 3600
 expire user:1 60 GT
 keys user:*
 pexpire user:1 60000
 pexpireat user:1 9999999999000
 sadd tags red green
+sismember tags red
+smembers tags
+scard tags
 srandmember tags 0
+rpush queue a b c
+lrange queue 0 -1
+llen queue
+lpop queue
+incr visits
+incrby visits 10
+mset item:1 tea item:2 milk
+mget item:1 item:2
+exists item:1
+del item:1
 watch board
 unwatch
 select 1
@@ -88,18 +106,21 @@ async function run(redis: Redis, calls: readonly Call[]): Promise<Example[]> {
   return examples;
 }
 
-/** The call before that made what `example` reads, so that its reply can be understood. */
-function preparation(all: readonly Example[], example: Example): Example[] {
+/** The last write to the key of `example` before it, which explains its reply. */
+function preparation(all: readonly Example[], example: Example, reads: ReadonlySet<string>): Example[] {
   const [key] = example.args;
   const place = all.indexOf(example);
   const before = all.findLast(
-    ({ name, args }, index) => index < place && args[0] === key && name !== example.name,
+    ({ name, args }, index) => index < place && args[0] === key && name !== example.name && !reads.has(name),
   );
   return before === undefined ? [] : [before];
 }
 
 /** @returns the code of the examples of each command, by its name in lower case */
-export async function commandExamples(): Promise<Map<string, string>> {
+export async function commandExamples({ methods }: Table): Promise<Map<string, string>> {
+  const reads = new Set(
+    methods.filter(({ flags }) => (flags & CommandFlag.Readonly) !== 0).map(({ name }) => name),
+  );
   // Over TCP: a blocking command in memory does not keep the process alive.
   const server = await TestServer.start();
   const redis = new Redis(server.port);
@@ -118,7 +139,7 @@ export async function commandExamples(): Promise<Map<string, string>> {
       );
       const first = own[0];
       if (first === undefined || !(name in redis)) continue;
-      const lines = [...preparation(all, first), ...own.slice(0, MOST_EXAMPLES)].map(lineOf);
+      const lines = [...preparation(all, first, reads), ...own.slice(0, MOST_EXAMPLES)].map(lineOf);
       byName.set(name, [...new Set(lines)].join("\n"));
     }
   } finally {

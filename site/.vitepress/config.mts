@@ -55,7 +55,7 @@ export default defineConfig({
             // Reference pages hold every word; guides answer more questions. A command's own page comes first.
             // VitePress sends the text of this function to the browser: it uses nothing from outside.
             boostDocument: (id: string, term: string) => {
-              if (id.includes(`/commands/${term.toLowerCase()}.`)) return 0.5;
+              if (id.includes(`/commands/${term}.`)) return 2;
               const isReference =
                 /\/commands\/|testing-commands|benchmark-record|changelog|decisions|differences|readme|examples|api|architecture/;
               if (isReference.test(id)) return 0.2;

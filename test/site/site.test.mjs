@@ -182,6 +182,9 @@ describe("the site", function () {
     ["json", /modules/],
     ["lock", /\/locks/],
     ["connection pool", /production|connecting|leases/],
+    ["pool", /production|leases/],
+    ["get", /commands\/get/],
+    ["cluster", /\/cluster/],
   ];
   for (const [words, wanted] of SEARCHES) {
     it(`the search for "${words}" shows a page that answers it first`, async () => {
