@@ -22,9 +22,9 @@ const OTHERWISE = {
   subscribe: 'subscribe(channel) and on("message", (channel, message) => …)',
   pSubscribe: 'psubscribe(pattern) and on("pmessage", …)',
   sSubscribe: 'ssubscribe(channel) and on("smessage", …)',
-  exec: "the rows: exec() returns [error, value] for each command. Check each error",
-  execTyped: "the rows: exec() returns [error, value] for each command. Check each error",
-  execAsPipeline: "pipeline() … exec(), which returns a row [error, value] for each command",
+  exec: "the rows [error, value], one for each command. Check each error",
+  execTyped: "the rows [error, value], one for each command. Check each error",
+  execAsPipeline: "pipeline() … exec(), which returns rows [error, value], one for each command",
   withTypeMapping: "the ...Buffer methods",
   withCommandOptions: "with({ timeout, signal })",
   withAbortSignal: "with({ signal })",
@@ -194,7 +194,7 @@ export class Rewriter {
     const made = node.expression.text === "createClient" ? this.optionsOf(options) : null;
     if (made === null) {
       this.hasUnknownMaker = true;
-      this.note(node, `${node.expression.text}(): rename the options; see the table of the page`);
+      this.note(node, `${node.expression.text}(): rename the options as in the table of the page`);
     } else this.replace(node, `new Redis(${made})`);
   }
 
