@@ -14,6 +14,7 @@ import type { PromiseCompletion } from "../command/promise-completion";
 import { type CommandWriter, writeWatch } from "../command/write-watch";
 import { ConnectionCounts } from "../connection/connection-counts";
 import { ConnectionClosedError } from "../errors";
+import { LINK_DEFAULTS } from "../link/link-defaults";
 import {
   batchChannel,
   commandChannel,
@@ -270,6 +271,6 @@ export class ClientTracer implements CommandWriter {
       return { serverAddress: stream.remoteAddress, serverPort: stream.remotePort };
     }
     if (path) return { serverAddress: path, serverPort: undefined };
-    return { serverAddress: host || "localhost", serverPort: port ?? 6379 };
+    return { serverAddress: host || "localhost", serverPort: port ?? LINK_DEFAULTS.port };
   }
 }

@@ -3,6 +3,7 @@
 import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { OptionError } from "../errors";
+import { LINK_DEFAULTS } from "../link/link-defaults";
 import type { LinkStatus } from "../link/link-state";
 import { withServerName } from "../link/socket-options";
 import { OwnWrites } from "../replicas/own-writes";
@@ -37,7 +38,6 @@ export interface ReplicaOwner extends ServerClient {
 
 export type ClientReplicas = ReplicaReads<OwnedClient>;
 
-const DEFAULT_PORT = 6379;
 const DEFAULT_WINDOW_MS = 1000;
 const MODES: readonly unknown[] = ["replica", "nearest", "primary"];
 const PLACES = "a host, host:port, a list of these and of { host, port }, or true";
@@ -54,7 +54,7 @@ export function openReplicas(primary: Dispatcher, owner: ReplicaOwner): ClientRe
     throw new OptionError(`Invalid option scaleReads "${scaleReads}": expected ${MODES.join(", ")}`);
   }
   return new ReplicaReads(primary, owner, {
-    addresses: replicas === true ? null : addressesIn(replicas, owner.options.port ?? DEFAULT_PORT),
+    addresses: replicas === true ? null : addressesIn(replicas, owner.options.port ?? LINK_DEFAULTS.port),
     isOnRequest: scaleReads === "primary",
     preference: { zone: availabilityZone, isNearest: scaleReads === "nearest" },
     writes: readYourWrites > 0 ? new OwnWrites(readYourWrites) : null,

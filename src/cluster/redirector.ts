@@ -43,6 +43,20 @@ export interface RedirectOptions {
   readonly retryDelayOnTryAgain: number;
 }
 
+/** The defaults of these options. */
+export const REDIRECT_DEFAULTS: RedirectOptions = {
+  maxRedirections: 16,
+  retryDelayOnMoved: 0,
+  retryDelayOnFailover: 100,
+  retryDelayOnClusterDown: 100,
+  retryDelayOnTryAgain: 100,
+};
+
+/** The delay before a node that could not be reached is tried again. */
+export function delayUntilReachable({ retryDelayOnFailover }: RedirectOptions): number {
+  return retryDelayOnFailover || REDIRECT_DEFAULTS.retryDelayOnFailover;
+}
+
 export interface RedirectorDeps {
   readonly slots: SlotMap;
   readonly owners: SlotOwners;
@@ -162,7 +176,7 @@ export class Redirector {
     const error = new ConnectionClosedError();
     const left = commands.filter((command) => this.spendOrEnd(command, node, error));
     const tries = Math.max(0, ...left.map(triesOf));
-    const delayMs = grownDelay(this.options.retryDelayOnFailover || 100, tries);
+    const delayMs = grownDelay(delayUntilReachable(this.options), tries);
     this.deps.retries.putBack(left, { reason: WaitReason.NotServed, delayMs });
   }
 

@@ -41,6 +41,9 @@ export interface ClientIdentity {
   readonly version: string;
 }
 
+/** The default of `maxLoadingRetryTime`. */
+export const MAX_LOADING_RETRY_MS = 10_000;
+
 export type HandshakeOutcome =
   | { kind: "ready"; info: ServerInfo }
   | { kind: "loading"; delayMs: number }
@@ -410,7 +413,7 @@ export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeO
   const info = new ServerInfo(String(answer.value));
   if ((info.field("loading") ?? "0") === "0") return { kind: "ready", info };
   const etaMs = Number(info.field("loading_eta_seconds") ?? 1) * 1000;
-  const maxMs = options.maxLoadingRetryTime ?? 10000;
+  const maxMs = options.maxLoadingRetryTime ?? MAX_LOADING_RETRY_MS;
   return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };
 }
 

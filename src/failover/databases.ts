@@ -2,6 +2,7 @@
 
 import { OptionError } from "../errors";
 import type { CredentialsProvider } from "../link/credential-provider";
+import { LINK_DEFAULTS } from "../link/link-defaults";
 import type { TlsSource } from "../link/socket-options";
 import { hideSecrets } from "../observability/redact";
 import { checkSettings, type SettingChecks } from "../util/check-settings";
@@ -166,7 +167,7 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
   return {
     address: hideSecrets({
       host,
-      port: Number(port ?? 6379),
+      port: Number(port ?? LINK_DEFAULTS.port),
       family: family ?? defaults.family,
       username: username ?? defaults.username ?? null,
       password: password ?? defaults.password ?? null,

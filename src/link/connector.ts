@@ -4,6 +4,7 @@
  */
 
 import type { Duplex } from "node:stream";
+import { LINK_DEFAULTS } from "./link-defaults";
 
 /** Read hooks that a connector may pass to `net.connect`, so that reads land where they are parsed. */
 export interface ReadHooks {
@@ -41,7 +42,7 @@ export abstract class AbstractConnector {
 
   constructor(
     /** The time in milliseconds that a half-closed socket has before it is destroyed. */
-    readonly disconnectTimeout: number = 2000,
+    readonly disconnectTimeout: number = LINK_DEFAULTS.disconnectTimeout,
   ) {}
 
   /** Opens a socket (it may still be connecting when the promise resolves). */

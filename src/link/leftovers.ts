@@ -10,7 +10,6 @@ import { isRead } from "../command/command-table";
 import { causeOf, EndingErrors } from "../command/ending-errors";
 import {
   type ConnectionLost,
-  DEFAULT_RESEND_POLICY,
   type Ended,
   endsWithConnection,
   type Fate,
@@ -30,6 +29,7 @@ import {
 import { HINT_ON_CLOSED } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
 import { addHint, hintOf, isCertain } from "../util/error-hint";
+import { LINK_DEFAULTS } from "./link-defaults";
 import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
 
@@ -104,7 +104,7 @@ export class LeftoverCommands {
     const { options, cause } = this;
     const again = failOrKeep(left, {
       retryPolicy: retryPolicyOf(options),
-      maxLosses: options.maxLossesPerCommand ?? DEFAULT_RESEND_POLICY.maxLosses,
+      maxLosses: options.maxLossesPerCommand ?? LINK_DEFAULTS.maxLossesPerCommand,
       cause,
       protocolError,
       wasReady: readyAtMs > 0,

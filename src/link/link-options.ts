@@ -20,6 +20,7 @@ import type { TimeoutDetails } from "../part-errors";
 import type { AbstractConnector } from "./connector";
 import type { ExpiringCredentials } from "./credentials";
 import type { IdentitySource } from "./establishment";
+import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
 import type { SocketOptions } from "./socket-options";
@@ -163,15 +164,12 @@ export interface LinkDeps extends IdentitySource {
   readonly makeMover?: MoverMaker | null;
 }
 
-/** The size of one flush; see docs/decisions on how it was measured. */
-const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
-
 export function connectionOptions(options: LinkOptions): ConnectionOptions {
   return {
-    highWaterBytes: options.highWaterBytes ?? DEFAULT_HIGH_WATER_BYTES,
-    disconnectTimeoutMs: options.disconnectTimeout ?? 2000,
-    flushPolicy: options.flushPolicy ?? "adaptive",
-    replyMapping: options.replyMapping ?? "legacy",
+    highWaterBytes: options.highWaterBytes ?? LINK_DEFAULTS.highWaterBytes,
+    disconnectTimeoutMs: options.disconnectTimeout ?? LINK_DEFAULTS.disconnectTimeout,
+    flushPolicy: options.flushPolicy ?? LINK_DEFAULTS.flushPolicy,
+    replyMapping: options.replyMapping ?? LINK_DEFAULTS.replyMapping,
     stringNumbers: options.stringNumbers ?? false,
     socketTimeoutMs: options.socketTimeout ?? 0,
   };
@@ -179,7 +177,7 @@ export function connectionOptions(options: LinkOptions): ConnectionOptions {
 
 export function retryPolicyOf(options: LinkOptions): RetryPolicy {
   if (options.autoResendUnfulfilledCommands === false) return "at-most-once";
-  return options.retryPolicy ?? "at-least-once";
+  return options.retryPolicy ?? LINK_DEFAULTS.retryPolicy;
 }
 
 /** `host:port` or the path of the unix socket. */

@@ -11,14 +11,13 @@ import { serverFor } from "../connection/flush-encoder";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import { LineCheck } from "./line-check";
+import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import type { LinkMode } from "./link-state";
 import { Probe } from "./probe";
 import { canReach, type Peer } from "./side-connection";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
-const DEFAULT_IDLE_MS = 5000;
-const DEFAULT_PROBE_TIMEOUT_MS = 2000;
 /**
  * After this many times the watchdog's silence limit, the next command first checks whether the connection is
  * alive.
@@ -59,7 +58,7 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     private readonly owner: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
   ) {
     const { watchdog } = link.options;
-    const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
+    const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? LINK_DEFAULTS.watchdog.idleMs);
     this.watchdog = idleMs > 0 ? new Watchdog(idleMs, this) : null;
     this.doubtAfterMs = idleMs * SILENCES_BEFORE_DOUBT;
   }
@@ -99,7 +98,8 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     const { options } = this.link;
     if (!canReach(options, connection.socket as Peer | null)) return Verdict.Unknown;
     try {
-      const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
+      const timeoutMs =
+        (options.watchdog || undefined)?.probeTimeoutMs ?? LINK_DEFAULTS.watchdog.probeTimeoutMs;
       const credentials = (await this.owner.credentials()) ?? {};
       if (this.link.connection !== connection) return Verdict.Unknown;
       this.owner.counts.probes++;

@@ -10,6 +10,7 @@ import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import { ConnectionClosedError, OptionError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
+import { LINK_DEFAULTS } from "../link/link-defaults";
 import { retryDelay } from "../link/reconnection";
 import { socketOptionsOf } from "../link/socket-options";
 import { openSocket } from "../link/tcp-connector";
@@ -118,7 +119,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   }
 
   override check(info: { role?: string }): boolean {
-    const isRight = !info.role || info.role === (this.options.role ?? "master");
+    const isRight = !info.role || info.role === (this.options.role ?? LINK_DEFAULTS.role);
     if (isRight && this.listensToOne && this.detector === null) void this.detectFailovers();
     return isRight;
   }

@@ -48,17 +48,16 @@ export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: SubscriptionReconciler;
   private readonly sharded: SubscriptionReconciler | null;
   private readonly reconcilers: SubscriptionReconciler[] = [];
-  private readonly maxRedirections: number;
   /** Shard connections are opened before the first subscription. */
   private readonly isEager: boolean;
   private isStarted = false;
 
   constructor(
-    options: ClusterOptions,
+    private readonly maxRedirections: number,
+    options: Pick<ClusterOptions, "shardedSubscribers" | "redisOptions">,
     private readonly deps: SubscriptionsDeps,
   ) {
     const placement = new AnyNode((instead) => this.choose(instead));
-    this.maxRedirections = options.maxRedirections ?? 16;
     this.classic = this.make(placement, this.depsFor("subscriber"));
     this.sharded = options.shardedSubscribers
       ? this.make(new SlotMasters(deps.slots), {

@@ -9,8 +9,8 @@ import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool, type RoleFilter } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
 import { makeReadPreference, type ReadPreference, type RecentWrites } from "../../cluster/read-preference";
-import { Redirector } from "../../cluster/redirector";
-import { type Informant, Refresher } from "../../cluster/refresher";
+import { delayUntilReachable, Redirector } from "../../cluster/redirector";
+import { type Informant, Refresher, SLOTS_REFRESH_TIMEOUT_MS } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter, type RouterDeps } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
@@ -18,7 +18,7 @@ import { SlotOwners } from "../../cluster/slot-owners";
 import type { Message } from "../../protocol/message";
 import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
-import type { ClusterOptions } from "../options/cluster-options";
+import { type ClusterOptions, redirectOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { announce, FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions, type SubscriptionsDeps } from "./cluster-subscriptions";
@@ -82,22 +82,13 @@ export class ClusterWiring {
         if (before !== null) writes?.noteMoved(slot);
       },
     });
-    const retryDelayOnFailover = options.retryDelayOnFailover ?? 100;
-    this.subscriptions = new ClusterSubscriptions(options, this);
-    this.router = new ClusterRouter(retryDelayOnFailover || 100, this);
-    this.redirector = new Redirector(
-      {
-        maxRedirections: options.maxRedirections ?? 16,
-        retryDelayOnMoved: options.retryDelayOnMoved ?? 0,
-        retryDelayOnFailover,
-        retryDelayOnClusterDown: options.retryDelayOnClusterDown ?? 100,
-        retryDelayOnTryAgain: options.retryDelayOnTryAgain ?? 100,
-      },
-      this,
-    );
+    const redirects = redirectOptions(options);
+    this.subscriptions = new ClusterSubscriptions(redirects.maxRedirections, options, this);
+    this.router = new ClusterRouter(delayUntilReachable(redirects), this);
+    this.redirector = new Redirector(redirects, this);
     this.refresher = new Refresher(
       {
-        slotsRefreshTimeout: options.slotsRefreshTimeout ?? 1000,
+        slotsRefreshTimeout: options.slotsRefreshTimeout ?? SLOTS_REFRESH_TIMEOUT_MS,
         slotsRefreshInterval: options.slotsRefreshInterval,
         prefersShards: options.availabilityZone !== undefined,
       },

@@ -5,10 +5,13 @@
  */
 
 import { lookup, resolveSrv, type SrvRecord } from "node:dns";
+import { REDIRECT_DEFAULTS, type RedirectOptions } from "../../cluster/redirector";
+import { SLOTS_REFRESH_TIMEOUT_MS } from "../../cluster/refresher";
 import type { RetryPolicy } from "../../command/command-extra";
 import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
 import type { Bounds } from "../../link/admission";
+import { LINK_DEFAULTS } from "../../link/link-defaults";
 import { hideSecrets } from "../../observability/redact";
 import type {
   AutoPipeliningWindow,
@@ -242,13 +245,9 @@ export const defaultClusterOptions: Defaults = {
   lazyConnect: false,
   scaleReads: "master",
   followCommandTips: false,
-  maxRedirections: 16,
-  retryDelayOnMoved: 0,
-  retryDelayOnFailover: 100,
-  retryDelayOnClusterDown: 100,
-  retryDelayOnTryAgain: 100,
-  slotsRefreshTimeout: 1000,
-  retryPolicy: "at-least-once",
+  ...REDIRECT_DEFAULTS,
+  slotsRefreshTimeout: SLOTS_REFRESH_TIMEOUT_MS,
+  retryPolicy: LINK_DEFAULTS.retryPolicy,
   useSRVRecords: false,
   resolveSrv,
   dnsLookup: (hostname, callback) => lookup(hostname, callback),
@@ -257,6 +256,18 @@ export const defaultClusterOptions: Defaults = {
   shardedSubscribers: false,
   himportFieldsets: undefined,
 };
+
+/** The options of redirects. An explicit null means the default as well. */
+export function redirectOptions(options: ClusterOptions): RedirectOptions {
+  const given: { readonly [Name in keyof RedirectOptions]?: number | null | undefined } = options;
+  return {
+    maxRedirections: given.maxRedirections ?? REDIRECT_DEFAULTS.maxRedirections,
+    retryDelayOnMoved: given.retryDelayOnMoved ?? REDIRECT_DEFAULTS.retryDelayOnMoved,
+    retryDelayOnFailover: given.retryDelayOnFailover ?? REDIRECT_DEFAULTS.retryDelayOnFailover,
+    retryDelayOnClusterDown: given.retryDelayOnClusterDown ?? REDIRECT_DEFAULTS.retryDelayOnClusterDown,
+    retryDelayOnTryAgain: given.retryDelayOnTryAgain ?? REDIRECT_DEFAULTS.retryDelayOnTryAgain,
+  };
+}
 
 const READS = ["all", "master", "slave", "replica", "nearest", "primary"];
 
@@ -345,7 +356,7 @@ export function parseStartupNode(node: unknown): StartupNode {
     fill(options, node as OptionRecord);
   } else throw new OptionError(`Invalid argument ${String(node)}`);
   delete options["db"];
-  fill(options, { host: "127.0.0.1", port: 6379 });
+  fill(options, { host: "127.0.0.1", port: LINK_DEFAULTS.port });
   options["port"] = toWholeNumber("port", options["port"]);
   return hideSecrets(options) as unknown as StartupNode;
 }

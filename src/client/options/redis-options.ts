@@ -4,8 +4,10 @@
  * one object of these. Every field takes an explicit `undefined`, which means its default.
  */
 
+import { MAX_LOADING_RETRY_MS } from "../../connection/handshake";
 import type { FailoverSettings } from "../../failover/databases";
 import type { AbstractConnector } from "../../link/connector";
+import { LINK_DEFAULTS } from "../../link/link-defaults";
 import type { WatchdogOptions } from "../../link/link-options";
 import type { TlsSource } from "../../link/socket-options";
 import {
@@ -80,7 +82,8 @@ export const NODE_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze(
   idleMs: 2000,
   probeTimeoutMs: 1000,
 });
-const WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({ idleMs: 5000, probeTimeoutMs: 2000 });
+/** The default of `blockingTimeoutGrace`. */
+export const BLOCKING_GRACE_MS = 100;
 
 const retryStrategy = (times: number): number =>
   Math.min(50 * 2 ** (times - 1), 5000) + Math.floor(Math.random() * 200);
@@ -90,11 +93,11 @@ const retryStrategy = (times: number): number =>
  * one hidden class, unlike copies made key by key.
  */
 export const freshDefaults = (): Defaults => ({
-  port: 6379,
+  port: LINK_DEFAULTS.port,
   host: "localhost",
   family: 0,
   connectTimeout: 10_000,
-  disconnectTimeout: 2000,
+  disconnectTimeout: LINK_DEFAULTS.disconnectTimeout,
   retryStrategy,
   keepAlive: 30_000,
   noDelay: true,
@@ -103,7 +106,7 @@ export const freshDefaults = (): Defaults => ({
   clientInfoTag: undefined,
   sentinels: null,
   name: null,
-  role: "master",
+  role: LINK_DEFAULTS.role,
   sentinelRetryStrategy,
   sentinelReconnectStrategy,
   natMap: null,
@@ -118,23 +121,23 @@ export const freshDefaults = (): Defaults => ({
   enableReadyCheck: true,
   autoResubscribe: true,
   autoResendUnfulfilledCommands: true,
-  retryPolicy: "at-least-once",
-  maxLossesPerCommand: 3,
+  retryPolicy: LINK_DEFAULTS.retryPolicy,
+  maxLossesPerCommand: LINK_DEFAULTS.maxLossesPerCommand,
   lazyConnect: false,
   keyPrefix: "",
   reconnectOnError: null,
   readOnly: false,
   stringNumbers: false,
   protocol: 3,
-  replyMapping: "legacy",
+  replyMapping: LINK_DEFAULTS.replyMapping,
   maxRetriesPerRequest: 20,
-  maxLoadingRetryTime: 10_000,
-  blockingTimeoutGrace: 100,
+  maxLoadingRetryTime: MAX_LOADING_RETRY_MS,
+  blockingTimeoutGrace: BLOCKING_GRACE_MS,
   blockingConnections: 0,
-  watchdog: WATCHDOG,
+  watchdog: LINK_DEFAULTS.watchdog,
   maintenance: "auto",
-  highWaterBytes: 256 * 1024,
-  flushPolicy: "adaptive",
+  highWaterBytes: LINK_DEFAULTS.highWaterBytes,
+  flushPolicy: LINK_DEFAULTS.flushPolicy,
   himportFieldsets: undefined,
 });
 

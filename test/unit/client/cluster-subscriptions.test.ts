@@ -97,7 +97,7 @@ describe("ClusterSubscriptions", () => {
           ),
       },
     };
-    subscriptions = new ClusterSubscriptions(options, deps as unknown as SubscriptionsDeps);
+    subscriptions = new ClusterSubscriptions(16, options, deps as unknown as SubscriptionsDeps);
   }
 
   function issue(name: string, ...args: string[]): Command {
