@@ -56,7 +56,7 @@ export class SubscriberConnection {
   /** When the client's own command was confirmed. */
   readonly confirmedAtMs = new Map<NameKey, number>();
   wasReady = false;
-  private bytesHeard = -1;
+  private bytesHeard: number | undefined;
   private quietChecks = 0;
 
   constructor(
@@ -98,8 +98,8 @@ export class SubscriberConnection {
   /** Counts the silence since the last check. */
   check(): void {
     const { connection, status } = this.client.link;
-    const bytes = status === "ready" ? (connection?.bytesRead ?? 0) : -1;
-    if (bytes !== this.bytesHeard || bytes < 0) {
+    const bytes = status === "ready" ? connection?.bytesRead : undefined;
+    if (bytes === undefined || bytes !== this.bytesHeard) {
       this.bytesHeard = bytes;
       this.quietChecks = 0;
       return;

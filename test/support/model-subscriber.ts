@@ -28,7 +28,7 @@ export class ModelSubscriber {
     const link = {
       subscriptions: this.subscriptions,
       options: { autoResubscribe: true },
-      connection: { destroy: () => this.end() },
+      connection: { bytesRead: 0, destroy: () => this.end() },
       get status() {
         return self.status;
       },

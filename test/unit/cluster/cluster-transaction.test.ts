@@ -6,6 +6,7 @@ import {
   makeTransaction,
 } from "../../../src/cluster/cluster-transaction";
 import { Command } from "../../../src/command/command";
+import type { CommandExtra } from "../../../src/command/command-extra";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 
@@ -70,6 +71,16 @@ describe("transaction groups", () => {
     expect(again.every(({ batch }) => batch === group)).to.equal(true);
     again[1]?.fulfil("QUEUED", SHAPE);
     expect(second.isSettled).to.equal(false);
+  });
+
+  it("send a script again as a script, whose text the other node may lack", () => {
+    const commands = transaction(command("evalsha", "sha", "1", "a"), command("get", "a"));
+    const group = makeTransaction(commands) as ClusterTransaction;
+    const script = {} as NonNullable<CommandExtra["script"]>;
+    (commands[1] as Command).ensureExtra().script = script;
+    for (const one of commands.slice(0, 3)) one.fulfil("QUEUED", SHAPE);
+    const scripts = group.nextRun().map(({ extra }) => extra?.script ?? null);
+    expect(scripts).to.deep.equal([null, script, null, null]);
   });
 
   it("take the place of all their returned members, once", () => {

@@ -138,6 +138,15 @@ describe("retry queue", () => {
     expect(left).to.deep.equal(["b", "without keys", "a"]);
   });
 
+  it("sends a command that waits alone behind those for which its slot is held by then", () => {
+    giveBack(command("b", 1), WaitReason.TryAgain, 100);
+    giveBack(command("a", 1), WaitReason.NotServed, 300);
+    clock.tick(299);
+    expect(left).to.deep.equal([]);
+    clock.tick(1);
+    expect(left).to.deep.equal(["a", "b"]);
+  });
+
   it("lets the longest wait decide, whatever the later reason is", () => {
     giveBack(command("a", 1), WaitReason.NotServed, 100);
     giveBack(command("b", 1), WaitReason.NotServed, 10);

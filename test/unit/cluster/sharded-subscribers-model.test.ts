@@ -115,6 +115,14 @@ describe("the connections for shard channels, on random programs", () => {
       this.takeTable();
     }
 
+    get isInHurry(): boolean {
+      return this.subscribers.isInHurry;
+    }
+
+    isConnectedTo(index: number): boolean {
+      return this.connectionAt(index) !== undefined;
+    }
+
     /** The requests that a node has not answered. */
     requestsAt(index: number): string[] {
       const open = this.connectionAt(index)?.given.filter((one) => !one.isSettled) ?? [];
@@ -264,6 +272,51 @@ describe("the connections for shard channels, on random programs", () => {
       await bench.run([...asked, ...refused], () => {
         expect(bench.requestsAt(0)).to.deep.equal([`ssubscribe ${name}`]);
       });
+    });
+  });
+
+  it("asks again at once when its own SSUBSCRIBE is refused amid a failover", async () => {
+    await home.liveAlone(async () => {
+      const bench = new Bench();
+      const lost: Step[] = [
+        { do: "end", at: 0 },
+        { do: "wait", ms: 150 },
+        { do: "open", at: 0 },
+      ];
+      const refused: Step[] = [
+        { do: "be down", at: 0 },
+        { do: "wait", ms: 10 },
+      ];
+      await bench.run([...subscribed, ...lost, ...refused], () => {
+        expect(bench.requestsAt(0)).to.deep.equal([`ssubscribe ${name}`]);
+      });
+    });
+  });
+
+  it("pauses before it connects again to a node that it could not reach", async () => {
+    await home.liveAlone(async () => {
+      const bench = new Bench();
+      const unreachable: Step[] = [
+        { do: "ssubscribe", names: [name] },
+        { do: "end", at: 0 },
+        { do: "wait", ms: 20 },
+      ];
+      await bench.run(unreachable, () => expect(bench.isConnectedTo(0)).to.equal(false));
+      const later = new Bench();
+      await later.run([...unreachable, { do: "wait", ms: 200 }], () =>
+        expect(later.isConnectedTo(0)).to.equal(true),
+      );
+    });
+  });
+
+  it("is in a hurry while a node with subscriptions is silent, but not for ever", async () => {
+    await home.liveAlone(async () => {
+      const hurries: boolean[] = [];
+      for (const ms of [10, 3000, 60_000]) {
+        const bench = new Bench();
+        await bench.run([...subscribed, { do: "wait", ms }], () => void hurries.push(bench.isInHurry));
+      }
+      expect(hurries).to.deep.equal([false, true, false]);
     });
   });
 

@@ -2,6 +2,7 @@
 
 import { Duplex } from "node:stream";
 import { expect } from "chai";
+import type { Command } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import type { Reply } from "../../../src/protocol/resp-types";
@@ -37,6 +38,7 @@ describe("a connection that reads", () => {
   let replies: Reply[];
   let lines: string[];
   let errors: Error[];
+  let closed: number;
   /** The server has accepted the connection. */
   let isAccepted: boolean;
 
@@ -53,11 +55,12 @@ describe("a connection that reads", () => {
     isAccepted = true;
   });
 
-  async function open(channels: string[] = []): Promise<void> {
+  async function open(channels: string[] = [], socket = new Peer()): Promise<void> {
     const { Connection: Made, Subscriptions } = home.modules;
     const subscriptions = new Subscriptions();
     for (const channel of channels) subscriptions.add(SubscriptionKind.Channel, Buffer.from(channel));
-    peer = new Peer();
+    peer = socket;
+    closed = 0;
     [replies, lines, errors] = [[], [], []];
     connection = new Made(
       {
@@ -82,7 +85,7 @@ describe("a connection that reads", () => {
         life: {
           onOpen: () => isAccepted && connection.markReady(),
           onConnectionError: (error) => void errors.push(error),
-          onClose() {},
+          onClose: () => closed++,
         },
       },
     );
@@ -90,14 +93,18 @@ describe("a connection that reads", () => {
     await home.pass(1);
   }
 
-  function call(name: string, wantsBuffers: boolean): void {
+  function newCommand(name: string, wantsBuffers = false): Command {
     const { Command, specOf } = home.modules;
     const completion = {
       promise: null,
       fulfil: (_command: unknown, value: Reply) => void replies.push(value),
       reject: (_command: unknown, error: Error) => expect.fail(error.message),
     };
-    connection.dispatch(new Command(specOf(name), [], wantsBuffers, completion));
+    return new Command(specOf(name), [], wantsBuffers, completion);
+  }
+
+  function call(name: string, wantsBuffers: boolean): void {
+    connection.dispatch(newCommand(name, wantsBuffers));
   }
 
   /** A read of the socket; returns whether the socket may continue. */
@@ -222,7 +229,12 @@ describe("a connection that reads", () => {
     home.live(async () => {
       await open();
       const silences: number[] = [];
-      connection.silenceListener = { doubtAfterMs: 100, onSilence: (ms) => void silences.push(ms) };
+      let first: Command | undefined;
+      const onSilence = (ms: number, command?: Command): void => {
+        silences.push(ms);
+        first = command;
+      };
+      connection.silenceListener = { doubtAfterMs: 100, onSilence };
       await home.pass(50);
       call("ping", false);
       await home.pass(200);
@@ -235,9 +247,26 @@ describe("a connection that reads", () => {
       call("ping", false);
       expect(silences).to.have.length(1);
       expect(silences[0]).to.be.within(199, 201);
+      expect(first?.spec.lowerName).to.equal("ping");
       await home.pass(1);
       peer.push("+PONG\r\n+PONG\r\n");
+      await home.pass(200);
+      const batch = [newCommand("time"), newCommand("ping")];
+      connection.dispatchBatch(batch);
+      expect([silences.length, first], "of a batch").to.deep.equal([2, batch[0]]);
+      await home.pass(1);
+      peer.push("*0\r\n+PONG\r\n");
       await home.pass(1);
       await ended();
+    }));
+
+  it("is closed from the beginning on a socket that its connector has lost", () =>
+    home.live(async () => {
+      const lost = new Peer();
+      lost.on("error", () => {});
+      lost.destroy(new Error("cut"));
+      await home.pass(1);
+      await open([], lost);
+      expect([closed, errors.map(({ message }) => message)]).to.deep.equal([1, ["cut"]]);
     }));
 });

@@ -17,7 +17,7 @@ import {
   SelectOnClusterError,
   WatchLostError,
 } from "../../../src/errors";
-import { AbstractConnector } from "../../../src/link/connector";
+import { AbstractConnector, type ErrorEmitter } from "../../../src/link/connector";
 import type { ExpiringCredentials } from "../../../src/link/credentials";
 import { Link } from "../../../src/link/link";
 import {
@@ -69,7 +69,7 @@ class PeerConnector extends AbstractConnector {
     super(20);
   }
 
-  override async connect(): Promise<Duplex> {
+  override async connect(_emitError?: ErrorEmitter): Promise<Duplex> {
     return this.next();
   }
 }
@@ -402,6 +402,38 @@ describe("Link", () => {
     await requested(4);
     expect([behind.db, link.offline.length]).to.deep.equal([3, 0]);
     expect(link.direct).to.equal(link.connection);
+  });
+
+  it("keeps the database of the next connection at an EXEC that selects none", async () => {
+    await connect();
+    const exec = [call("multi"), call("get", "key"), call("exec")];
+    await requested(3);
+    peer.push("+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n");
+    await waitUntil(() => Promise.resolve(exec.every(({ times }) => times === 1)), {
+      timeoutMs: 5000,
+      what: "EXEC",
+    });
+    expect(link.databases.agreed).to.equal(0);
+  });
+
+  it("keeps waiting commands until it is ready, also when another connection resumes it", async () => {
+    const waits = call("get", "key");
+    link.resume();
+    expect([waits.times, link.offline.length]).to.deep.equal([0, 1]);
+    await becomes("ready");
+    await waitUntil(() => Promise.resolve(peer.requests.at(-1) === "get"), { timeoutMs: 5000, what: "get" });
+  });
+
+  it("passes on what its connector reports", async () => {
+    class Reporter extends PeerConnector {
+      override connect(emitError: ErrorEmitter): Promise<Duplex> {
+        emitError("sentinelError", new Error("a Sentinel is down"));
+        return super.connect();
+      }
+    }
+    make({}, new Reporter(nextPeer));
+    await connect();
+    expect(reported.map(({ message }) => message)).to.deep.equal(["a Sentinel is down"]);
   });
 
   it("reports for how long it may have missed messages", async () => {
