@@ -5,7 +5,7 @@ import {
   ClusterSubscriptions,
   type SubscriptionsDeps,
 } from "../../../src/client/cluster/cluster-subscriptions";
-import type { ClusterOptions } from "../../../src/client/options/cluster-options";
+import { type ClusterOptions, redirectOptions } from "../../../src/client/options/cluster-options";
 import type { LinkSupervisor } from "../../../src/client/redis-events";
 import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
 import type { NodeAddress } from "../../../src/cluster/node-address";
@@ -97,7 +97,8 @@ describe("ClusterSubscriptions", () => {
           ),
       },
     };
-    subscriptions = new ClusterSubscriptions(16, options, deps as unknown as SubscriptionsDeps);
+    const { maxRedirections } = redirectOptions(options);
+    subscriptions = new ClusterSubscriptions(maxRedirections, options, deps as unknown as SubscriptionsDeps);
   }
 
   function issue(name: string, ...args: string[]): Command {
