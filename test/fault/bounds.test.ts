@@ -74,6 +74,19 @@ describe("bounds, a server that is stopped", () => {
       expect((await outcomes)[49]).to.equal(50 * value.length);
     });
 
+    it(`bytes are those of the whole command, not of its arguments alone, ${mode}`, async () => {
+      const maxBytes = 1024 * 1024;
+      const redis = await connect({ enableAutoPipelining, bounds: { maxBytes, policy: "reject" } });
+      server.pause();
+      let refused = 0;
+      for (let i = 0; i < 5000; i++) redis.incr("n").catch(() => refused++);
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      // A single call takes 780 to 1,000 bytes.
+      const taken = redis.commandQueue.length + redis.autoPipelineQueueSize;
+      expect(taken).to.be.within(maxBytes / 1200, maxBytes / 700);
+      expect(refused).to.equal(5000 - taken);
+    });
+
     it(`what is refused was never sent, ${mode}`, async () => {
       const redis = await connect({ enableAutoPipelining, bounds: { maxCommands: 100, policy: "reject" } });
       server.pause();

@@ -13,11 +13,50 @@ const run = promisify(execFile);
 const home = join(checkoutDirectory(), "test", "package");
 const VERSIONS = ["5.0", "5.4", "5.9", "6", "7"];
 const isLong = process.env.SLUICE_LONG === "1";
+/** The latest version whose package has a language service that answers in this process. */
+const EDITOR_VERSION = "5.9";
 const RESOLUTIONS = [
   { moduleResolution: "node10", module: "commonjs" },
   { moduleResolution: "node16", module: "node16" },
   { moduleResolution: "bundler", module: "esnext" },
 ];
+
+interface LanguageService {
+  getQuickInfoAtPosition(
+    file: string,
+    position: number,
+  ): { documentation?: readonly { text: string }[] } | undefined;
+}
+
+/** The part of the compiler's interface that an editor uses for its hovers. */
+interface Compiler {
+  createLanguageService(host: object): LanguageService;
+  ScriptSnapshot: { fromString(text: string): object };
+  sys: { readFile(path: string): string | undefined; readonly useCaseSensitiveFileNames: boolean };
+  getDefaultLibFilePath(options: object): string;
+}
+
+/** What an editor shows at each name of a member that is called, in the order of the text. */
+function hovers(compiler: Compiler, file: string, text: string): string[] {
+  const { ScriptSnapshot, sys } = compiler;
+  const service = compiler.createLanguageService({
+    ...sys,
+    useCaseSensitiveFileNames: () => sys.useCaseSensitiveFileNames,
+    getScriptFileNames: () => [file],
+    getScriptVersion: () => "1",
+    getScriptSnapshot: (path: string) => {
+      const content = path === file ? text : sys.readFile(path);
+      return content === undefined ? undefined : ScriptSnapshot.fromString(content);
+    },
+    getCurrentDirectory: () => join(file, ".."),
+    getCompilationSettings: () => ({ strict: true, skipLibCheck: true, types: ["node"] }),
+    getDefaultLibFileName: (options: object) => compiler.getDefaultLibFilePath(options),
+  });
+  return [...text.matchAll(/\.(\w+)\(/g)].map(({ index }) => {
+    const parts = service.getQuickInfoAtPosition(file, index + 1)?.documentation ?? [];
+    return parts.map(({ text: part }) => part).join("");
+  });
+}
 
 /** All ways in the long run. Otherwise the oldest and the newest compiler have all, and those between them one each in turn. */
 function resolutionsFor(version: string): readonly (typeof RESOLUTIONS)[number][] {
@@ -76,4 +115,25 @@ describe("declarations", function () {
       await Promise.all(resolutionsFor(version).map(compileWith));
     });
   }
+
+  it("say in an editor what a member does", () => {
+    const compiler: Compiler = require(join(tools, "node_modules", `typescript-${EDITOR_VERSION}`));
+    const text = [
+      'import { Cluster, Redis } from "ioredis";',
+      "declare const redis: Redis, cluster: Cluster;",
+      "const first = redis.pipeline(), second = redis.multi();",
+      "first.exec();",
+      "second.exec();",
+      "redis.exec();",
+      'redis.on("ready", () => {});',
+      'cluster.on("ready", () => {});',
+      'redis.once("ready", () => {});',
+    ].join("\n");
+    const shown = hovers(compiler, join(application.directory, "hovers.ts"), text);
+    const [, , first, second, byHand, on, clusterOn, once] = shown;
+    for (const one of [first, second]) expect(one).to.match(/^Sends all queued commands/);
+    expect(byHand).to.match(/^Runs the transaction opened by `multi\(\{ pipeline: false \}\)`/);
+    for (const one of [on, clusterOn]) expect(one).to.match(/^Calls the listener for each event/);
+    expect(once).to.match(/^Calls the listener for the next event/);
+  });
 });
