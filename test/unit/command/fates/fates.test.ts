@@ -1,5 +1,5 @@
 /**
- * The table of fates: how each command ends, or where it goes again, for every event. `fates.tsv` was recorded before the
+ * The table of fates: how each command ends, or where it is sent again, for every event. `fates.tsv` was recorded before the
  * rules moved into one module; a row that changes is a change of behaviour and needs a line in the changelog.
  * `SLUICE_RECORD=1` writes the table anew.
  */
@@ -29,7 +29,7 @@ describe("fates of commands", () => {
     expect(rows.length).to.equal(recorded.length);
   });
 
-  it("stand in docs/architecture.md, one example for each rule, in the order of evaluation", () => {
+  it("are in docs/architecture.md, one example for each rule, in the order of evaluation", () => {
     const rows = [...rules()].map(({ event, command, fate }) => `| ${event} | ${command} | ${fate} |`);
     const table = ["| event | command | fate |", "|---|---|---|", ...rows].join("\n");
     if (process.env["SLUICE_RECORD"] !== undefined) {

@@ -17,6 +17,15 @@ interface Rule {
   readonly fate: string;
 }
 
+/** The page writes these outcomes in other words than the code. */
+const SHOWN: Readonly<Record<string, string>> = {
+  "goes on": "continues",
+  "goes again on this connection": "is sent again on this connection",
+  "goes again on the next connection": "is sent again on the next connection",
+  "goes again elsewhere": "is sent again on another server",
+  "is answered OK": "resolves with OK",
+};
+
 const made: Command[] = [];
 
 /** Settles the commands of all rules. */
@@ -24,7 +33,7 @@ export function endExamples(): void {
   for (const command of made.splice(0)) command.fail(new Error("the test is over"));
 }
 
-/** The fate of an example; an error is told by its code. */
+/** The fate of an example. The code names an error. */
 function outcomeOf(
   word: string,
   event: FateEvent,
@@ -36,7 +45,7 @@ function outcomeOf(
   const batch = new Batch(BatchKind.Transaction, 0, null);
   prepare?.(command, batch);
   const { does, ending } = fateOf(command, event, policy);
-  if (ending === null) return does;
+  if (ending === null) return SHOWN[does] ?? does;
   const isReply = event.kind === "error reply" || (event.kind === "connection lost" && event.isGarbled);
   if (isReply && ending === "its error") return "fails with that error";
   const makeError = (): Error => new ConnectionClosedError();
@@ -99,12 +108,12 @@ export function* rules(): Generator<Rule> {
   yield row("", "EXEC after another user ended the WATCH", outcomeOf("exec", watchEnded));
   yield row("", "all others", outcomeOf("get", issued));
 
-  const hasGivenUp = "its caller has given up";
+  const hasGivenUp = "its caller no longer waits";
   const staying = outcomeOf("select", writing, undefined, givenUp);
   yield row("about to be written", `SELECT, WATCH, UNWATCH or RESET, ${hasGivenUp}`, staying);
   yield row("", hasGivenUp, outcomeOf("get", writing, undefined, givenUp));
   const notBegun = outcomeOf("set", writing, undefined, refused);
-  yield row("", "a member of its transaction has given up, nothing is written", notBegun);
+  yield row("", "a caller of its transaction no longer waits, nothing is written", notBegun);
   yield row("", "EXEC of such a transaction that has begun", outcomeOf("exec", writing, undefined, begun));
   yield row("", "all others", outcomeOf("get", writing));
 
@@ -112,7 +121,7 @@ export function* rules(): Generator<Rule> {
   const noScript = { ...replied, message: "NOSCRIPT no" };
   yield row("", "NOSCRIPT for a script sent by its hash", outcomeOf("evalsha", noScript, undefined, script));
   const left = { ...replied, isServerLeft: true };
-  const isLeft = "`reconnectOnError` says 2, or the server cannot serve";
+  const isLeft = "`reconnectOnError` returned 2, or the server cannot serve";
   yield row("", `in a transaction, ${isLeft}`, outcomeOf("set", left, undefined, member));
   yield row("", isLeft, outcomeOf("set", left));
   yield row("", "all others", outcomeOf("get", replied));
@@ -123,14 +132,14 @@ export function* rules(): Generator<Rule> {
     "of the connection itself (handshake, probes, subscriptions)",
     outcomeOf("auth", lost, undefined, own),
   );
-  yield row("", "written, the replies were no RESP", outcomeOf("get", { ...lost, isGarbled: true }));
+  yield row("", "written, the replies were not RESP", outcomeOf("get", { ...lost, isGarbled: true }));
   yield row("", "written, its WATCH is lost", outcomeOf("exec", lost, undefined, guarded));
   yield row("", "not written, its WATCH is lost", outcomeOf("exec", unwritten, undefined, guarded));
   const partly = "its pipeline or transaction is answered in part";
   yield row("", `written, ${partly}`, outcomeOf("set", lost, undefined, answered));
   yield row("", `not written, ${partly}`, outcomeOf("set", unwritten, undefined, answered));
   yield row("", "not written", outcomeOf("set", unwritten));
-  const oldest = "the oldest unanswered one in `maxLossesPerCommand` losses";
+  const oldest = "the oldest unanswered command in `maxLossesPerCommand` losses";
   yield row("", oldest, outcomeOf("set", lost, undefined, often));
   yield row("", "QUIT or SHUTDOWN", outcomeOf("shutdown", lost));
   const mayStillRun = outcomeOf("set", { ...lost, mayStillRun: true });
