@@ -45,7 +45,7 @@ await redis.call("OBJECT", "ENCODING", "greeting"); // "embstr"; any command, al
 Columns of the tables:
 
 - **Keys**: positions of the keys among the arguments. They determine the hash slot in a cluster, and \`keyPrefix\`
-  applies to them.
+  applies to them. \`from 3 (number in 2)\`: argument 2 is the number of keys, which begin with argument 3.
 - **Kind**: a replica may serve a *read* (\`scaleReads\`); a *write* changes data. A command with *blocks* may occupy its
   connection until data arrives or its timeout expires. A command with *alone* never joins an automatic batch.
 - **Cluster**: the command tip of the server, which nodes receive the command and how the replies are combined. It
@@ -123,18 +123,18 @@ export function servers(row: TableRow): string {
     .join(", ");
 }
 
-/** The rule in words; positions count from 1 here, as people do. */
+/** Describes the rule. Positions count from 1. */
 export function describeKeys(row: TableRow): string {
   const [first = 0, second = 0, third = 1] = row.keys.slice(1).split(".").map(Number);
   switch (row.keys[0]) {
     case "r":
       return describeRange(first, second, third);
     case "n":
-      return `from ${second + 1}, as many as ${first + 1} says${third === 1 ? "" : `, every ${ordinal(third)}`}`;
+      return `from ${second + 1} (number in ${first + 1})${third === 1 ? "" : `, every ${ordinal(third)}`}`;
     case "d":
-      return `1, and from ${second + 1} as many as ${first + 1} says`;
+      return `1, and from ${second + 1} (number in ${first + 1})`;
     case "k":
-      return `first half after ${row.keys.split(".")[1]}`;
+      return `first half of those after ${row.keys.split(".")[1]}`;
     case "g":
       return "1, after STORE or STOREDIST";
     case "o":

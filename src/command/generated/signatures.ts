@@ -4730,7 +4730,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   unwatchBuffer(callback?: Callback<Buffer, Context>): Result<Buffer, Context>;
 
   /**
-   * Adds an element with its vector to a vector set, or gives it a new vector.
+   * Adds an element with its vector to a vector set, or replaces its vector.
    *
    * - Group: module
    */
@@ -4788,7 +4788,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   vinfoBuffer(key: RedisKey, callback?: Callback<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>, Context>): Result<ReplyShape<(Buffer | number)[] | null, Record<string, Buffer | number> | null, Context["mapping"]>, Context>;
 
   /**
-   * Says whether an element is in a vector set.
+   * Returns whether an element is in a vector set.
    *
    * - Group: module
    */
@@ -5149,7 +5149,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   xlenBuffer(key: RedisKey, callback?: Callback<number, Context>): Result<number, Context>;
 
   /**
-   * Gives claimed messages back to their group, for another consumer to read.
+   * Returns claimed messages to their group, so that another consumer can read them.
    *
    * - Group: stream
    */
