@@ -38,7 +38,7 @@ export function drawFrame({ server, roundTrip, figures, history, hasColours }) {
     `CPU of the server${right(percent(figures.cpu), 12)}    round trip, p99   ${right(milliseconds(roundTrip.p99Ms), 10)}`,
     `received/s       ${right(bytes(figures.bytesIn), 12)}    sent/s            ${right(bytes(figures.bytesOut), 10)}`,
     `clients, blocked ${right(`${figures.clients}, ${figures.blocked}`, 12)}    memory            ${right(bytes(figures.memory), 10)}`,
-    `input buffer, max${right(bytes(figures.largestInput), 12)}    output buffer, max${right(bytes(figures.largestOutput), 9)}`,
+    `input buffer, max${right(bytes(figures.largestInput), 12)}    output buffer, max${right(bytes(figures.largestOutput), 10)}`,
   ];
   if (figures.evicted > 0) lines.push(`evicted/s        ${right(count(figures.evicted), 12)}`);
   if (history.length > 1) {
