@@ -76,6 +76,15 @@ describe("debug output", () => {
     expect(lines.join("\n")).to.match(/slots refreshed, \d+ nodes/);
   });
 
+  it("of a client that finds no server tells the hint", async () => {
+    const lines = await linesOf(
+      "sluice:redis",
+      `const redis = new Redis({ host: "127.0.0.1", port: 1, retryStrategy: null });
+       redis.on("error", () => {}); await new Promise((resolve) => redis.once("end", resolve));`,
+    );
+    expect(lines.join("\n")).to.match(/ECONNREFUSED 127\.0\.0\.1:1 \(hint: No server accepts connections/);
+  });
+
   it("of Sentinels tells why one was passed over", async () => {
     const lines = await linesOf(
       "sluice:sentinel",

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect } from "chai";
 import { shorten } from "../../../src/util/debug";
+import { addHint } from "../../../src/util/error-hint";
 
 const MODULE = join(__dirname, "..", "..", "..", "src", "util", "debug.js");
 
@@ -72,6 +73,7 @@ describe("shorten", () => {
   it("tells Buffers by their size and errors by their message", () => {
     expect(shorten(Buffer.alloc(7))).to.equal("<Buffer of 7 bytes>");
     expect(shorten(new Error("no"))).to.equal("no");
+    expect(shorten(addHint(new Error("no"), "Say yes."))).to.equal("no (hint: Say yes.)");
   });
 
   it("goes through arrays and leaves the rest", () => {
