@@ -8,7 +8,7 @@
  */
 
 import Denque from "denque";
-import { BatchKind } from "../command/batch";
+import { isIndependent } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { causeOf } from "../command/ending-errors";
 import { bytesOf, estimateSum } from "../command/size";
@@ -348,9 +348,8 @@ export class Lifecycle {
   /** CLUSTER subcommands are allowed before the slots are known. */
   private isQuestion(command: Command): boolean {
     const { pool } = this.deps;
-    const isSingle = command.batch === null || command.batch.kind === BatchKind.Automatic;
     const node = pool.isSealed ? null : pool.sample("all");
-    if (!isSingle || command.spec.lowerName !== "cluster" || node === null) return false;
+    if (!isIndependent(command.batch) || command.spec.lowerName !== "cluster" || node === null) return false;
     pool.clientOf(node).dispatch(command);
     return true;
   }

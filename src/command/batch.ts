@@ -139,6 +139,11 @@ interface BatchMember {
   readonly spec: { readonly flags: number };
 }
 
+/** No other command shares its fate: it has no batch, or an automatic one, whose commands only share a write. */
+export function isIndependent(batch: Batch | null): boolean {
+  return batch === null || batch.kind === BatchKind.Automatic;
+}
+
 /** The union of the commands' flags; a complete batch knows it already. */
 export function flagsOf(commands: readonly Readonly<BatchMember>[]): number {
   const batch = commands[0]?.batch;

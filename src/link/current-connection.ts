@@ -3,7 +3,7 @@
  * before a command that was issued for another one.
  */
 
-import { BatchKind } from "../command/batch";
+import { isIndependent } from "../command/batch";
 import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { ownCommand } from "../command/own-command";
@@ -112,8 +112,7 @@ export class CurrentConnection {
 
   /** An EXEC is refused: a transaction opened by hand is still open on the server. */
   discardInsteadOf(exec: Command): void {
-    const isByHand = exec.batch === null || exec.batch.kind === BatchKind.Automatic;
-    if (!isByHand || !this.isReady) return;
+    if (!isIndependent(exec.batch) || !this.isReady) return;
     this.note(this.request("discard", []));
   }
 

@@ -5,7 +5,7 @@
  * transaction opened by hand (`multi({ pipeline: false })`) that was partly answered there.
  */
 
-import { BatchKind, flagsOf } from "../command/batch";
+import { flagsOf, isIndependent } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { endingError } from "../command/ending-errors";
@@ -276,8 +276,7 @@ export class Session {
   }
 
   private openByHand(command: Command): void {
-    const isInPipeline = command.batch !== null && command.batch.kind !== BatchKind.Automatic;
-    if (isInPipeline) return;
+    if (!isIndependent(command.batch)) return;
     const before = this.openTransaction;
     const group = new OpenTransaction();
     this.openTransaction = group;

@@ -10,7 +10,7 @@
  * command knows its position.
  */
 
-import { BatchKind, flagsOf } from "../command/batch";
+import { flagsOf, isIndependent } from "../command/batch";
 import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
@@ -101,7 +101,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
         continue;
       }
       // Each read of a pipeline may be repeated alone.
-      for (const command of part) if (command.batch?.kind !== BatchKind.Automatic) command.batch = null;
+      for (const command of part) if (!isIndependent(command.batch)) command.batch = null;
       this.linkOf(replica).dispatchBatch(part);
     }
   }
