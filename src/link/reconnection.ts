@@ -24,6 +24,8 @@ export type RetryStrategy = ((times: number) => unknown) | null | undefined;
  * immediately.
  */
 const HEALTHY_LIFE_MS = 3000;
+/** A connection that did not last this many milliseconds counts as a failed attempt: the shortest default delay. */
+const SHORTEST_LIFE_MS = 50;
 
 /** The delay in milliseconds, or null when the strategy gives up (any value other than a number). */
 export function retryDelay(strategy: RetryStrategy, times: number): number | null {
@@ -59,9 +61,8 @@ export class Reconnection implements EstablishmentDeps {
   isLoginRefused = false;
   /** The current connection is being replaced on purpose. */
   isMovingOn = false;
-  /** The last number passed to `retryStrategy`, and its delay; kept while connections are short-lived. */
+  /** The last number passed to `retryStrategy`; kept while connections are short-lived. */
   private times = 0;
-  private lastDelayMs = 0;
   /** The next attempt has no delay. */
   private isDialledAtOnce = false;
   private establishment: Establishment | null = null;
@@ -95,13 +96,13 @@ export class Reconnection implements EstablishmentDeps {
   }
 
   /**
-   * A connection that did not last as long as the delay before it counts as a failed attempt. Delays would grow without
-   * a reset if it had to last for a multiple of them: the longer the delay, the less often a connection can.
+   * Its delay is no measure of a short life: the longer the delay, the fewer connections last as long, so regular losses
+   * would raise the delay to its limit.
    */
   judgeLife(readyAtMs: number): void {
     if (readyAtMs === 0) return;
     const livedMs = clockMs() - readyAtMs;
-    if (this.isMovingOn || livedMs >= this.lastDelayMs) this.times = 0;
+    if (this.isMovingOn || livedMs >= SHORTEST_LIFE_MS) this.times = 0;
     this.isDialledAtOnce ||= !this.isMovingOn && livedMs >= HEALTHY_LIFE_MS;
   }
 
@@ -125,7 +126,6 @@ export class Reconnection implements EstablishmentDeps {
     const attempts = ++this.attempts;
     const { retryStrategy, maxRetriesPerRequest: limit } = this.options;
     const delayMs = retryDelay(retryStrategy, ++this.times);
-    this.lastDelayMs = delayMs ?? 0;
     const isExhausted = typeof limit === "number" && limit >= 0 && attempts % (limit + 1) === 0;
     return {
       delayMs: isDialledAtOnce && delayMs !== null ? 0 : delayMs,

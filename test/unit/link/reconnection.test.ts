@@ -47,13 +47,21 @@ describe("Reconnection", () => {
     const one = reconnection();
     expect([one.plan().delayMs, one.plan().delayMs, one.plan().delayMs]).to.deep.equal([10, 20, 30]);
     const readyAtMs = home.time.nowMs;
-    home.time.nowMs += 29;
+    home.time.nowMs += 49;
     one.judgeLife(readyAtMs);
-    expect(one.plan().delayMs, "it lived for less than the delay").to.equal(40);
-    home.time.nowMs += 40;
-    one.judgeLife(home.time.nowMs - 40);
-    expect(one.plan().delayMs, "it lived for the delay").to.equal(10);
+    expect(one.plan().delayMs, "it lived for less than 50 ms").to.equal(40);
+    home.time.nowMs += 50;
+    one.judgeLife(home.time.nowMs - 50);
+    expect(one.plan().delayMs, "it lived for 50 ms").to.equal(10);
     expect(told).to.deep.equal([1, 2, 3, 4, 1]);
+  });
+
+  it("begins anew after regular losses, however long the delays have grown", () => {
+    const one = reconnection({ retryStrategy: (times) => times * 1000 });
+    for (const delayMs of [1000, 2000, 3000]) expect(one.plan().delayMs).to.equal(delayMs);
+    home.time.nowMs += 100;
+    one.judgeLife(home.time.nowMs - 100);
+    expect(one.plan().delayMs).to.equal(1000);
   });
 
   it("leaves the first pause out when a connection was lost that had lived for seconds", () => {
