@@ -1,4 +1,4 @@
-// A lock: released at the end of the block, renewed while it is held, with a fencing number.
+// A lock: released at the end of the block, renewed while it is held, with a fencing token.
 const Redis = require("sluice");
 
 async function main() {

@@ -278,7 +278,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [SENDER]: BatchSender };
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
-    view[LIMITER] = makeLimiter(this.options, this[LIMITS], { ...this[LIMITER]?.call, ...limits });
+    view[LIMITER] = makeLimiter(this.options, this[LIMITS], limits, this[LIMITER]?.call);
     view[SENDER] = new ClientSender(view);
     return view;
   }

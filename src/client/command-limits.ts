@@ -90,12 +90,17 @@ export class Limiter {
   private readonly signal: SignalListener | null;
   private readonly form: ReplyForm | null;
 
+  readonly call: CallSettings;
+
   constructor(
     private readonly options: LimitOptions,
     private readonly context: LimitContext,
-    readonly call: CallSettings,
+    own: CallSettings,
+    inherited?: CallSettings,
   ) {
-    checkSettings("with()", call, CALL_CHECKS, "setting");
+    checkSettings("with()", own, CALL_CHECKS, "setting");
+    const call = { ...inherited, ...own };
+    this.call = call;
     const hasReplicas = options.replicas || context.readsReplicas === true;
     if (call.readFrom === "replica" && !hasReplicas) throw new OptionError(NEEDS_REPLICAS);
     this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);

@@ -15,8 +15,13 @@ export function isLimited({ commandTimeout, blockingTimeout }: LimitOptions): bo
   return typeof commandTimeout === "number" || (typeof blockingTimeout === "number" && blockingTimeout > 0);
 }
 
-export function makeLimiter(options: LimitOptions, context: LimitContext, call: CallSettings): Limiter {
-  return new (timeouts.get().Limiter)(options, context, call);
+export function makeLimiter(
+  options: LimitOptions,
+  context: LimitContext,
+  call: CallSettings,
+  inherited?: CallSettings,
+): Limiter {
+  return new (timeouts.get().Limiter)(options, context, call, inherited);
 }
 
 /** The prototype of the views that `with()` returns. */

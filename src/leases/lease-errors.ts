@@ -81,16 +81,18 @@ export class LockLostError extends SluiceError {
 }
 
 /**
- * Another client held the lock during the whole waiting time of `lock()`.
+ * Another client held the lock during the whole waiting time of `lock()`, or the server did not reply.
  *
- * @advice repeat the call later, or raise `wait`
+ * @advice repeat the call later, or raise `wait`; without a reply, check the connection to the server
  * @section single commands
  */
 export class LockTimeoutError extends SluiceError {
   override readonly code: ErrorCode = "LOCK_TIMEOUT";
-  constructor(key: string, waitMs: number) {
+  constructor(key: string, waitMs: number, wasHeld: boolean) {
     super(
-      `Another client holds the lock "${key}", which was not free within ${waitMs} ms. Repeat the call later, or raise "wait".`,
+      wasHeld
+        ? `Another client holds the lock "${key}", which was not free within ${waitMs} ms. Repeat the call later, or raise "wait".`
+        : `The server did not reply within ${waitMs} ms, so the lock "${key}" was not acquired. Check the connection to the server, or raise "wait".`,
     );
   }
 }

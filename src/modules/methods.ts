@@ -88,11 +88,17 @@ function encodeJson(name: string, args: unknown[], isValue: (index: number, coun
     // Bytes are JSON already.
     if (!isValue(index, count) || ArrayBuffer.isView(args[index])) continue;
     try {
-      args[index] = JSON.stringify(args[index]);
+      args[index] = textOf(args[index]);
     } catch (cause) {
       args[index] = new NoJson(new ArgumentError(name, index + 1, reasonOf(cause), { cause }));
     }
   }
+}
+
+function textOf(value: unknown): string {
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) throw new TypeError("JSON.stringify() returns undefined");
+  return text;
 }
 
 /** Fails its command when it is written as an argument, so that the caller gets a promise. */

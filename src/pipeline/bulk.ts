@@ -9,6 +9,13 @@
 
 import { BulkAbortedError } from "../part-errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
+import {
+  type Check,
+  checkSettings,
+  functionOnly,
+  type SettingChecks,
+  signalOnly,
+} from "../util/check-settings";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { clockMs } from "../util/scheduling";
 import { BulkBatch, type BulkFailure } from "./bulk-batch";
@@ -63,6 +70,21 @@ const DEFAULTS = {
   maxErrors: 100,
 };
 
+const CHECKS: SettingChecks<BulkOptions> = {
+  batchSize: numberFrom(1),
+  maxBytes: numberFrom(1),
+  inFlight: numberFrom(1),
+  maxReplyBytes: numberFrom(1),
+  maxErrors: numberFrom(0),
+  signal: signalOnly,
+  onProgress: functionOnly,
+};
+
+/** Infinity removes the limit. */
+function numberFrom(least: number): Check {
+  return (value) => (typeof value === "number" && value >= least ? null : `a number of at least ${least}`);
+}
+
 export class Bulk implements AsyncIterable<Row> {
   private settled = 0;
   private failed = 0;
@@ -80,11 +102,12 @@ export class Bulk implements AsyncIterable<Row> {
     openBatch: (keepsRows: boolean) => BulkBatch,
     private readonly options: BulkOptions = {},
   ) {
+    checkSettings("bulk()", options, CHECKS);
     this.limits = {
-      batchSize: atLeastOne("batchSize", options.batchSize ?? DEFAULTS.batchSize),
-      maxBytes: atLeastOne("maxBytes", options.maxBytes ?? DEFAULTS.maxBytes),
-      inFlight: atLeastOne("inFlight", options.inFlight ?? DEFAULTS.inFlight),
-      maxReplyBytes: atLeastOne("maxReplyBytes", options.maxReplyBytes ?? DEFAULTS.maxReplyBytes),
+      batchSize: options.batchSize ?? DEFAULTS.batchSize,
+      maxBytes: options.maxBytes ?? DEFAULTS.maxBytes,
+      inFlight: options.inFlight ?? DEFAULTS.inFlight,
+      maxReplyBytes: options.maxReplyBytes ?? DEFAULTS.maxReplyBytes,
     };
     this.maxErrors = options.maxErrors ?? DEFAULTS.maxErrors;
     this.feed = new BulkFeed(source, () => openBatch(this.keepsRows), this.limits);
@@ -218,9 +241,4 @@ export class Bulk implements AsyncIterable<Row> {
   private abortError(): BulkAbortedError {
     return new BulkAbortedError(this.settled, { cause: this.options.signal?.reason });
   }
-}
-
-function atLeastOne(name: string, value: number): number {
-  if (!(value >= 1)) throw new RangeError(`bulk option "${name}" must be at least 1, got ${value}`);
-  return value;
 }

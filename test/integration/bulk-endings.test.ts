@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { BulkAbortedError, Redis } from "../../src/index";
+import { type BulkAbortedError, OptionError, type Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
 import { errorOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
@@ -273,7 +273,7 @@ describe("a bulk that ends early", () => {
     expect(await errorOf(redis.bulk(asSource(5)).summary())).to.be.instanceOf(TypeError);
     expect(await errorOf(redis.bulk([["no such command"]]).summary())).to.be.instanceOf(TypeError);
     for (const options of [{ batchSize: 0 }, { inFlight: Number.NaN }, { maxBytes: -1 }]) {
-      expect(() => redis.bulk([], options)).to.throw(RangeError);
+      expect(() => redis.bulk([], options)).to.throw(OptionError);
     }
   });
 });

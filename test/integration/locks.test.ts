@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { type Lock, Redis } from "../../src/index";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../support/fake-server";
 import { type MatrixContext, matrix, untilReady } from "../support/matrix";
-import { codeOf } from "../support/outcome";
+import { codeOf, failureOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 
 const PAIR = { autoPipelining: [false] } as const;
@@ -288,6 +288,22 @@ describe("locks", function () {
         expect(await codeOf(server.client.lock("k", { wait: 0 }))).to.equal("REPLY");
         expect(server.count("leave")).to.equal(1);
       });
+    });
+
+    it("tell a lock that is held from a server that does not reply", async () => {
+      const cases: [FakeReply, string][] = [
+        [[0, 5000], 'Another client holds the lock "k", which was not free within 200 ms.'],
+        [NO_REPLY, 'The server did not reply within 200 ms, so the lock "k" was not acquired.'],
+      ];
+      for (const [reply, text] of cases) {
+        await ScriptedServer.use(
+          () => reply,
+          async ({ client }) => {
+            const { code, message } = await failureOf(client.lock("k", { wait: 200 }));
+            expect([code, message.startsWith(text)], message).to.deep.equal(["LOCK_TIMEOUT", true]);
+          },
+        );
+      }
     });
 
     for (const [text, code, looks] of [

@@ -1,6 +1,6 @@
 /**
- * The scripts of a lock. All keys of a lock share a hash tag: the lock with the token of its holder, its fencing
- * number, the queue of waiters, the waiter that is next, and for each waiter a key that a release deletes to wake it.
+ * The scripts of a lock. All keys of a lock share a hash tag: the lock with the id of its holder, its fencing
+ * token, the queue of waiters, the waiter that is next, and for each waiter a key that a release deletes to wake it.
  */
 
 import { PromiseCompletion } from "../../command/promise-completion";
@@ -10,7 +10,7 @@ import { OptionError } from "../../errors";
 import type { ScriptSender } from "./lock-line";
 import type { LockingClient } from "./locking-client";
 
-/** Fencing numbers are kept for a day after the last acquisition. Later ones exceed them by the clock of the server. */
+/** Fencing tokens are kept for a day after the last acquisition. Later ones exceed them by the clock of the server. */
 const FENCE_MS = 86_400_000;
 /** The lock is reserved for a woken waiter for this time. */
 const RESERVED_MS = 500;
@@ -26,7 +26,7 @@ end
 
 /**
  * Keys: lock, fence, queue, reservation, wake key. Arguments: id, ttl, and how long the waiter counts as alive (0: it
- * does not wait). Replies { 1, fencing number } or { 0, remaining time of the holder }. GET makes the server track the
+ * does not wait). Replies { 1, fencing token } or { 0, remaining time of the holder }. GET makes the server track the
  * wake key.
  */
 export const ACQUIRE = new Script(

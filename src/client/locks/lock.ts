@@ -1,5 +1,5 @@
 /**
- * Locks with a fencing number on one primary. A waiter is woken by the invalidation of its own key, which the
+ * Locks with a fencing token on one primary. A waiter is woken by the invalidation of its own key, which the
  * release deletes; timers replace lost messages and dead waiters. The holder never counts on the lock for longer
  * than the server does, because its time starts when the command is sent.
  */
@@ -79,7 +79,10 @@ export class Lock {
   /** @internal */
   constructor(
     private readonly holder: Holder,
-    /** Grows with each acquisition of the key. A resource that rejects smaller numbers is safe from late holders. */
+    /**
+     * The fencing token: it grows with each acquisition of the key. A resource that rejects smaller ones is safe from late
+     * holders.
+     */
     readonly fence: number,
     private ttlMs: number,
     sentAtMs: number,
@@ -178,7 +181,7 @@ export async function lock(client: LockingClient, key: string, options: LockOpti
   const waiter = new Waiter(client, senderFor(client), new LockKeys(key, client), ttl);
   const onAbort = (): void => waiter.end(new LockAbortedError(signal?.reason));
   if (signal !== undefined) listenToAbort(signal, onAbort);
-  const onTime = (): void => waiter.end(new LockTimeoutError(waiter.keys.lock, wait));
+  const onTime = (): void => waiter.end(new LockTimeoutError(waiter.keys.lock, wait, waiter.wasHeld));
   const timer = wait > 0 && wait <= LONGEST_TIMER_MS ? startTimer(onTime, wait) : undefined;
   try {
     // Without a reply of the server, the waiter cleans up after the caller was told.
@@ -193,6 +196,8 @@ export async function lock(client: LockingClient, key: string, options: LockOpti
 class Waiter implements Holder {
   readonly id = randomBytes(12).toString("hex");
   private readonly wakeKey: string;
+  /** The server has replied that another client holds the lock. */
+  wasHeld = false;
   private failure: Error | null = null;
   private refuse!: (failure: Error) => void;
   /** Rejects when the caller is told that it does not get the lock. */
@@ -221,7 +226,7 @@ class Waiter implements Holder {
     // A failed attempt may have acquired the lock.
     const first = await this.attempt(this.sender, 0).catch((error) => this.giveUp(error));
     if (first instanceof Lock) return this.take(first);
-    if (isOnce) throw new LockTimeoutError(this.keys.lock, 0);
+    if (isOnce) throw new LockTimeoutError(this.keys.lock, 0, true);
     let line: WakeLine | null = null;
     try {
       while (this.failure === null) {
@@ -249,6 +254,7 @@ class Waiter implements Holder {
     const names = [keys.lock, keys.fence, keys.queue, keys.reserved, this.wakeKey];
     const [isHeld, value] = (await run(sender, ACQUIRE, names, [id, ttlMs, aliveMs])) as unknown[];
     if (isOne(isHeld)) return new Lock(this, Number(value), ttlMs, sentAtMs);
+    this.wasHeld = true;
     const remainingMs = Number(value);
     // Negative: another program has set the key without an expiry.
     return remainingMs < 0 ? LOOK_AGAIN_MS : Math.max(1, remainingMs);

@@ -100,6 +100,8 @@ describe("Limiter", () => {
     [{ timeout: "500" }, 'Invalid timeout "500" of with(): expected milliseconds'],
     [{ timeout: Number.NaN }, 'Invalid timeout "NaN"'],
     [{ timeout: null }, 'Invalid timeout "null"'],
+    [5, 'Invalid settings "5" of with(): expected an object with timeout, signal, retry, cache'],
+    [null, 'Invalid settings "null" of with()'],
     [{ signal: {} }, "expected an AbortSignal"],
     [{ signal: null }, "expected an AbortSignal"],
     [{ cache: -1 }, 'Invalid cache "-1"'],

@@ -105,6 +105,8 @@ describe("methods of module commands", () => {
     for (const [value, reason] of [
       [{ id: 1n }, "Do not know how to serialize a BigInt"],
       [cyclic, "Converting circular structure to JSON"],
+      [undefined, "JSON.stringify() returns undefined"],
+      [Symbol("s"), "JSON.stringify() returns undefined"],
     ] as const) {
       const outcome = await sentBy("json", "set", "k", "$", value).catch((error: unknown) => error);
       expect(outcome).to.include({

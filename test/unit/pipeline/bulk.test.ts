@@ -393,10 +393,24 @@ describe("Bulk", () => {
 
   it("says which option makes no sense", () => {
     for (const name of ["batchSize", "maxBytes", "inFlight", "maxReplyBytes"] as const) {
-      for (const wrong of [0, -1, Number.NaN]) {
-        expect(() => open([], { [name]: wrong }), name).to.throw(RangeError, `"${name}" must be at least 1`);
+      for (const wrong of [0, -1, Number.NaN, "2"]) {
+        const message = `Invalid ${name} "${wrong}" of bulk(): expected a number of at least 1`;
+        expect(() => open([], { [name]: wrong }), name).to.throw(message);
       }
-      expect(() => open([], { [name]: 1 })).to.not.throw();
+      for (const right of [1, Number.POSITIVE_INFINITY]) {
+        expect(() => open([], { [name]: right })).to.not.throw();
+      }
+    }
+    for (const wrong of [
+      null,
+      5,
+      [],
+      { batchsize: 5 },
+      { maxErrors: -1 },
+      { signal: 5 },
+      { onProgress: 5 },
+    ]) {
+      expect(() => open([], wrong as never)).to.throw(/ of bulk\(\): expected /);
     }
   });
 
