@@ -275,6 +275,11 @@ describe("a bulk that ends early", () => {
     for (const options of [{ batchSize: 0 }, { inFlight: Number.NaN }, { maxBytes: -1 }]) {
       expect(() => redis.bulk([], options)).to.throw(OptionError);
     }
+    for (const options of [null, 5, []]) {
+      const message = /^Invalid options "?.+"? of bulk\(\): expected an object/;
+      expect(() => redis.bulk([], options as never)).to.throw(OptionError, message);
+      expect(() => redis.with(options as never)).to.throw(OptionError, /^Invalid settings/);
+    }
   });
 });
 
