@@ -50,6 +50,25 @@ for (const kind of serverKinds()) {
       expect((await cluster.onAll("dbsize")).merged()).to.equal(0);
     });
 
+    it("a command reaches a master that the client has not used yet", async () => {
+      const cluster = fixture.connect();
+      await untilClusterReady(cluster);
+      await fill(cluster);
+      const slot = calculateSlot("scan:0");
+      const owner = await fixture.cluster.ownerOf(slot);
+      const added = await fixture.cluster.addNode();
+      try {
+        await fixture.cluster.untilHealthy();
+        await fixture.cluster.moveSlot(slot, added);
+        const sizes = await cluster.onAll("dbsize");
+        expect([...sizes.replies.keys()]).to.include(`127.0.0.1:${added.port}`);
+        expect(sizes.merged()).to.equal(KEYS);
+        await fixture.cluster.moveSlot(slot, owner);
+      } finally {
+        await fixture.cluster.removeNode(added);
+      }
+    });
+
     it("errors are by node, and hide no reply", async () => {
       const cluster = fixture.connect();
       await untilComplete(cluster);

@@ -90,6 +90,8 @@ export async function onAll(
       errors.set(key, toError(error));
     }
   };
+  // The table may not have new nodes yet. Without an answer, the known nodes get the command.
+  await wiring.refresher.refresh(false).catch(() => {});
   const views = Array.from(
     nodesOf(wiring, nodes),
     (node) => [node, wiring.openView(node).with(limits)] as const,
