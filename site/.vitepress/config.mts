@@ -31,7 +31,9 @@ export default defineConfig({
     config: (markdown) => {
       const render = markdown.renderer.rules.code_inline;
       markdown.renderer.rules.code_inline = (...rendering) =>
-        render(...rendering).replace(/>[^<]+</g, (text) => text.replace(/[/_.=(-]+(?=[^\W\d])/g, "$&<wbr>"));
+        render(...rendering).replace(/>[^<]+</g, (text) =>
+          text.replace(/(?:[/_=(-]|\.(?!\d))+(?=\w)/g, "$&<wbr>"),
+        );
     },
   },
   vite: { publicDir: join(work, "public"), build: { chunkSizeWarningLimit: 4000 } },
