@@ -27,7 +27,7 @@ import { checkSettings, type SettingChecks, signalOnly } from "../util/check-set
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
 import { withoutStack } from "../util/without-stack";
-import { BLOCKING_GRACE_MS } from "./options/redis-options";
+import { DEFAULT_BLOCKING_GRACE_MS } from "./options/redis-options";
 import { OF_EVENTS } from "./reserved-names";
 
 // The link needs it when a blocking call times out, and a file may be out of reach then.
@@ -134,7 +134,7 @@ export class Limiter {
   }
 
   private get graceMs(): number {
-    return this.options.blockingTimeoutGrace ?? BLOCKING_GRACE_MS;
+    return this.options.blockingTimeoutGrace ?? DEFAULT_BLOCKING_GRACE_MS;
   }
 
   private limitBlocking(command: Command, timeoutMs: number): void {

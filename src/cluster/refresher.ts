@@ -41,7 +41,7 @@ interface Candidates {
 }
 
 /** The default of `slotsRefreshTimeout`. */
-export const SLOTS_REFRESH_TIMEOUT_MS = 1000;
+export const DEFAULT_REFRESH_TIMEOUT_MS = 1000;
 
 export interface RefreshOptions {
   readonly slotsRefreshTimeout: number;

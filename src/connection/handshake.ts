@@ -42,7 +42,7 @@ export interface ClientIdentity {
 }
 
 /** The default of `maxLoadingRetryTime`. */
-export const MAX_LOADING_RETRY_MS = 10_000;
+export const DEFAULT_LOADING_RETRY_MS = 10_000;
 
 export type HandshakeOutcome =
   | { kind: "ready"; info: ServerInfo }
@@ -413,7 +413,7 @@ export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeO
   const info = new ServerInfo(String(answer.value));
   if ((info.field("loading") ?? "0") === "0") return { kind: "ready", info };
   const etaMs = Number(info.field("loading_eta_seconds") ?? 1) * 1000;
-  const maxMs = options.maxLoadingRetryTime ?? MAX_LOADING_RETRY_MS;
+  const maxMs = options.maxLoadingRetryTime ?? DEFAULT_LOADING_RETRY_MS;
   return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };
 }
 

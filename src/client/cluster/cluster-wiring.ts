@@ -10,7 +10,7 @@ import { NodePool, type RoleFilter } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
 import { makeReadPreference, type ReadPreference, type RecentWrites } from "../../cluster/read-preference";
 import { delayUntilReachable, Redirector } from "../../cluster/redirector";
-import { type Informant, Refresher, SLOTS_REFRESH_TIMEOUT_MS } from "../../cluster/refresher";
+import { DEFAULT_REFRESH_TIMEOUT_MS, type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter, type RouterDeps } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
@@ -88,7 +88,7 @@ export class ClusterWiring {
     this.redirector = new Redirector(redirects, this);
     this.refresher = new Refresher(
       {
-        slotsRefreshTimeout: options.slotsRefreshTimeout ?? SLOTS_REFRESH_TIMEOUT_MS,
+        slotsRefreshTimeout: options.slotsRefreshTimeout ?? DEFAULT_REFRESH_TIMEOUT_MS,
         slotsRefreshInterval: options.slotsRefreshInterval,
         prefersShards: options.availabilityZone !== undefined,
       },

@@ -6,7 +6,7 @@
 
 import { lookup, resolveSrv, type SrvRecord } from "node:dns";
 import { REDIRECT_DEFAULTS, type RedirectOptions } from "../../cluster/redirector";
-import { SLOTS_REFRESH_TIMEOUT_MS } from "../../cluster/refresher";
+import { DEFAULT_REFRESH_TIMEOUT_MS } from "../../cluster/refresher";
 import type { RetryPolicy } from "../../command/command-extra";
 import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
@@ -246,7 +246,7 @@ export const defaultClusterOptions: Defaults = {
   scaleReads: "master",
   followCommandTips: false,
   ...REDIRECT_DEFAULTS,
-  slotsRefreshTimeout: SLOTS_REFRESH_TIMEOUT_MS,
+  slotsRefreshTimeout: DEFAULT_REFRESH_TIMEOUT_MS,
   retryPolicy: LINK_DEFAULTS.retryPolicy,
   useSRVRecords: false,
   resolveSrv,

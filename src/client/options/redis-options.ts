@@ -4,7 +4,7 @@
  * one object of these. Every field takes an explicit `undefined`, which means its default.
  */
 
-import { MAX_LOADING_RETRY_MS } from "../../connection/handshake";
+import { DEFAULT_LOADING_RETRY_MS } from "../../connection/handshake";
 import type { FailoverSettings } from "../../failover/databases";
 import type { AbstractConnector } from "../../link/connector";
 import { LINK_DEFAULTS } from "../../link/link-defaults";
@@ -83,7 +83,7 @@ export const NODE_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze(
   probeTimeoutMs: 1000,
 });
 /** The default of `blockingTimeoutGrace`. */
-export const BLOCKING_GRACE_MS = 100;
+export const DEFAULT_BLOCKING_GRACE_MS = 100;
 
 const retryStrategy = (times: number): number =>
   Math.min(50 * 2 ** (times - 1), 5000) + Math.floor(Math.random() * 200);
@@ -131,8 +131,8 @@ export const freshDefaults = (): Defaults => ({
   protocol: 3,
   replyMapping: LINK_DEFAULTS.replyMapping,
   maxRetriesPerRequest: 20,
-  maxLoadingRetryTime: MAX_LOADING_RETRY_MS,
-  blockingTimeoutGrace: BLOCKING_GRACE_MS,
+  maxLoadingRetryTime: DEFAULT_LOADING_RETRY_MS,
+  blockingTimeoutGrace: DEFAULT_BLOCKING_GRACE_MS,
   blockingConnections: 0,
   watchdog: LINK_DEFAULTS.watchdog,
   maintenance: "auto",
