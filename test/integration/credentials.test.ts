@@ -5,6 +5,7 @@ import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
+import type { CredentialRequest } from "../../src/link/credential-provider";
 import { FakeServer } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";
 import { failureOf } from "../support/outcome";
@@ -112,6 +113,34 @@ describe("credentials", () => {
     const first = new Promise<Error>((resolve) => redis.once("error", resolve));
     await untilReady(redis);
     expect((await first).message).to.equal("no token yet");
+  });
+
+  it("that the server refuses are asked for once more, with the reason, and commands wait", async () => {
+    const requests: CredentialRequest[] = [];
+    const redis = connect({
+      credentials: async (request) => {
+        requests.push(request);
+        return { username: "app", password: request.reason === "refused" ? "first" : "expired" };
+      },
+    });
+    expect(await Promise.all([redis.set("a", 1), redis.acl("WHOAMI")])).to.deep.equal(["OK", "app"]);
+    const { host, port } = server;
+    expect(requests).to.deep.equal([
+      { host, port, tls: false, reason: "connect" },
+      { host, port, tls: false, reason: "refused" },
+    ]);
+  });
+
+  it("that the server refuses twice fail the waiting commands, and later ones do not", async () => {
+    let isExpired = true;
+    const redis = connect({
+      credentials: async () => ({ username: "app", password: isExpired ? "expired" : "first" }),
+    });
+    expect((await failureOf(redis.acl("WHOAMI"))).message).to.include("WRONGPASS");
+    isExpired = false;
+    let user: unknown;
+    while (user === undefined) user = await redis.acl("WHOAMI").catch(() => undefined);
+    expect(user).to.equal("app");
   });
 
   it("no AUTH goes between MULTI and EXEC", async () => {

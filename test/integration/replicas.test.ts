@@ -270,6 +270,38 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       await fixture.untilReading(redis, 2);
     });
 
+    it("a replica that refuses reads gets no more of them, and the primary runs the refused ones", async () => {
+      const redis = await fixture.connect(ALL_REPLICATED);
+      for (const { server, feed } of fixture.replicas) {
+        await server.command("CONFIG", "SET", "replica-serve-stale-data", "no");
+        await feed.cutOff();
+      }
+      const read = async (): Promise<void> => expect(await redis.get("key")).to.equal(null);
+      while (readersOf(redis).length > 0) await Promise.all(KEYS.map(read));
+      for (const { server } of fixture.replicas)
+        expect(String(await server.command("INFO", "errorstats"))).to.include("MASTERDOWN");
+      const calls = await fixture.calls("get", () => Promise.all(KEYS.map(read)));
+      expect(calls[0]).to.equal(KEYS.length);
+    });
+
+    it("a script that only reads runs at replicas, and one that writes at the primary", async () => {
+      const redis = await fixture.connect(ALL_REPLICATED);
+      await redis.set("key", "1");
+      await Promise.all(fixture.replicas.map((replica) => fixture.untilSynced(replica)));
+      redis.defineCommand("peek", {
+        numberOfKeys: 1,
+        lua: "return redis.call('GET', KEYS[1])",
+        readOnly: true,
+      });
+      redis.defineCommand("poke", { numberOfKeys: 1, lua: "return redis.call('INCR', KEYS[1])" });
+      const scripts = redis as unknown as Record<"peek" | "poke", (key: string) => Promise<unknown>>;
+      const reads = await fixture.calls("get", async () => {
+        for (let round = 0; round < KEYS.length; round++) expect(await scripts.peek("key")).to.equal("1");
+      });
+      expect(reads[0]).to.equal(0);
+      expect(await scripts.poke("key")).to.equal(2);
+    });
+
     it("finds the replicas that the primary reports, and follows their changes", async () => {
       const redis = await fixture.connect({ ...ALL_REPLICATED, replicas: true });
       const [atPrimary] = await fixture.calls("get", () => Promise.all(KEYS.map((key) => redis.get(key))));

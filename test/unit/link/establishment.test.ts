@@ -139,6 +139,16 @@ describe("Establishment", () => {
     expect(home.time.pending, "timers").to.equal(0);
   });
 
+  it("asks for credentials while it connects, not afterwards", async () => {
+    let asked = 0;
+    credentials = () => Promise.resolve({ password: `pw${++asked}` });
+    dial = () => new Promise(() => {});
+    const made = attempt();
+    made.start();
+    expect(asked).to.equal(1);
+    made.stop();
+  });
+
   it("is refused when the server says so, and when the source of credentials fails", async () => {
     const made = await dialled();
     const over = made.introduce({ db: 0 });
