@@ -276,7 +276,9 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
         await server.command("CONFIG", "SET", "replica-serve-stale-data", "no");
         await feed.cutOff();
       }
-      const read = async (): Promise<void> => expect(await redis.get("key")).to.equal(null);
+      const read = async (): Promise<void> => {
+        expect(await redis.get("key")).to.equal(null);
+      };
       while (readersOf(redis).length > 0) await Promise.all(KEYS.map(read));
       for (const { server } of fixture.replicas)
         expect(String(await server.command("INFO", "errorstats"))).to.include("MASTERDOWN");

@@ -3,9 +3,11 @@
 import { channel, type TracingChannelSubscribers, tracingChannel } from "node:diagnostics_channel";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
+import { freePort } from "../../scripts/servers/free-port";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { FlushContext, PipelineContext, PubSubContext } from "../../src/index";
 import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
+import { type Endpoint, ManagedServer } from "../support/managed-server";
 import { untilReady } from "../support/matrix";
 import { ServerFixture } from "../support/server-fixture";
 import { uncaughtDuring } from "../support/uncaught";
@@ -204,6 +206,29 @@ describe("channels of the client's own work", () => {
       expect(mine()[1]?.context.error).to.be.instanceOf(Error);
       expect(mine()[0]?.context.downMs).to.equal(null);
       expect(mine()[2]?.context.downMs).to.be.at.least(0);
+    });
+
+    it("sluice:connection tells of planned moves", async () => {
+      const heard = listen<{ operation: string; serverPort?: number; error?: Error }>("sluice:connection");
+      const server = await ManagedServer.start(2);
+      const [first, second] = server.endpoints as [Endpoint, Endpoint];
+      const redis = fixture.connect({ port: first.port, maintenance: "on", enableReadyCheck: false });
+      const moves = (): typeof heard => heard.filter(({ context }) => context.operation === "move");
+      try {
+        await redis.ping();
+        await until(() => first.listeners === 1);
+        first.announce("MOVING", 1, 15, `127.0.0.1:${await freePort()}`);
+        await until(() => moves()[0]?.events.length === FAILED.length);
+        first.announce("MOVING", 2, 15, second.address);
+        await until(() => moves().at(-1)?.events.length === WHOLE.length);
+        expect(moves()[0]?.events).to.deep.equal(FAILED);
+        expect(moves()[0]?.context.error).to.be.instanceOf(Error);
+        expect(moves().at(-1)?.events).to.deep.equal(WHOLE);
+        expect(moves().at(-1)?.context.serverPort).to.equal(second.port);
+      } finally {
+        redis.disconnect();
+        await server.stop();
+      }
     });
 
     it("sluice:pubsub tells of the time without subscriptions", async () => {
