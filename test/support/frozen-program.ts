@@ -1,6 +1,6 @@
 /**
  * A service that another process freezes: each line of its standard input is a round of calls, issued at once. A call is a
- * command of the key "n", or `command:key`. Prints a line of JSON for each: the replies, and how long the first took.
+ * command of the key "n", or `command:argument`. Prints a line of JSON for each: the replies, and how long the first took.
  */
 
 import { createInterface } from "node:readline";
@@ -22,8 +22,9 @@ redis.on("error", () => {});
 async function round(words: readonly string[]): Promise<void> {
   const startedAt = performance.now();
   const calls = words.map((word) => {
-    const [name = "", key = "n"] = word.split(":");
-    return redis.call(name, name === "get" || name === "incr" ? [key] : []);
+    const [name = "", argument] = word.split(":");
+    const isOfKey = name === "get" || name === "incr";
+    return redis.call(name, argument !== undefined ? [argument] : isOfKey ? ["n"] : []);
   });
   const [first] = await Promise.allSettled(calls);
   const firstMs = performance.now() - startedAt;
