@@ -3,7 +3,8 @@
 
 const HELP = `sluice demo [--quick] [redis://host:6379]
     Measures single commands, explicit pipelines and automatic pipelining on a running server. It takes about
-    30 s on an idle machine, or 2 s with --quick. It writes 10,000 keys with the prefix "sluice:demo:" and removes them.
+    30 s on an idle machine. With --quick, it takes 2 s, and the figures are rough. It writes 10,000 keys with the
+    prefix "sluice:demo:" and removes them.
 
 sluice top [--once | --frames=N] [--interval=MS] [redis://host:6379]
     Shows commands, CPU, memory, round trip and slow commands of a running server, once a second.
