@@ -10,7 +10,13 @@ const root = checkoutDirectory();
 const page = readFileSync(join(root, "docs/errors.md"), "utf8");
 
 /** Nobody outside of the client ever sees these. */
-const INSIDE = ["withdrawn", "A connection cannot go from ", "A link cannot go from "];
+const INSIDE = [
+  "withdrawn",
+  "A connection cannot go from ",
+  "A link cannot go from ",
+  // The cause of an ArgumentError.
+  "JSON.stringify() returns undefined",
+];
 const BASE = "SluiceError";
 
 function sources(): string[] {
