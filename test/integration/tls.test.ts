@@ -6,7 +6,7 @@ import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { supportsTls } from "../../scripts/servers/server-binary";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import type { RedisOptions } from "../../src/client/options/redis-options";
-import { Redis } from "../../src/index";
+import { Cluster, Redis } from "../../src/index";
 import { closeClient } from "../support/matrix";
 
 describe("TLS", function () {
@@ -81,6 +81,19 @@ describe("TLS", function () {
       await redis.del("n");
     });
   }
+
+  it("rediss:// of a start node, with the settings of redisOptions", async () => {
+    const redisOptions = { tls: certificates.clientOptions() };
+    const cluster = new Cluster([`rediss://${server.host}:${server.port}`], {
+      redisOptions,
+      clusterRetryStrategy: null,
+    });
+    const nodeError = new Promise<Error>((resolve) => cluster.once("node error", resolve));
+    cluster.on("error", () => {});
+    // The certificate is accepted, and the server is no node of a cluster.
+    expect((await nodeError).message).to.include("cluster support disabled");
+    cluster.disconnect();
+  });
 
   it("rediss:// in any letter case, with the options beside it", async () => {
     const tls = certificates.clientOptions();

@@ -224,6 +224,8 @@ export class ViewFactory {
       replicas: undefined,
       enableOfflineQueue: true,
     };
+    // The scheme of a URL asks for TLS, and `redisOptions` says how.
+    if (own?.["tls"] === true) merged["tls"] = redisOptions?.tls || true;
     const { tls } = merged;
     if (tls && address.serverName !== undefined) {
       merged["tls"] = withServerName(tls, address.serverName);
