@@ -401,6 +401,7 @@ describe("Link", () => {
     peer.push("+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
     await requested(4);
     expect([behind.db, link.offline.length]).to.deep.equal([3, 0]);
+    expect(link.databases.agreed, "for the next connection").to.equal(3);
     expect(link.direct).to.equal(link.connection);
   });
 
@@ -522,6 +523,7 @@ describe("Link", () => {
     await becomes("ready");
     peer.destroy();
     await becomes("reconnecting");
+    expect(link.connection, "the lost one").to.equal(null);
     link.restart(error);
     await becomes("ready");
     expect(reported).to.deep.equal([error, error]);
