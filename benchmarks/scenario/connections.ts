@@ -8,9 +8,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { SideName } from "../sides/all-sides";
 import { type FreshClient, freshClient } from "../sides/fresh-clients";
 import { type Address, requireTls } from "../sides/side";
+import { BareClient, serverCpuSeconds } from "../support/bare-client";
 import { startDelayProxy, startFailingProxy } from "../support/child-process";
 import { type Figures, Meter } from "../support/meter";
-import { CPU, type Row, type SampleContext, type Scenario } from "../support/scenario";
+import { CPU, type Row, type SampleContext, type Scenario, SERVER_CPU } from "../support/scenario";
 
 interface ConnectionRow extends Row {
   readonly measureRow: (context: SampleContext) => Promise<Figures>;
@@ -41,6 +42,7 @@ export const connections: Scenario<ConnectionRow> = {
     { figure: "roundTrips", title: "round trips", digits: 2, pick: "median" },
     { figure: "replyMs", title: "ms to the reply", digits: 1, pick: "median" },
     { ...CPU, title: "CPU µs/request", digits: 0 },
+    { ...SERVER_CPU, title: "server CPU µs/request", digits: 0 },
   ],
   rows: [
     { id: "first-reply", title: "first reply of a client", sides: SIDES, measureRow: measureFirstReply },
@@ -97,6 +99,8 @@ async function measureRequests(context: SampleContext, usesTls: boolean): Promis
     await client.leave();
   };
   for (let index = 0; index < WARM_REQUESTS; index++) await request();
+  const server = await BareClient.open(addressOf(context));
+  const serverBefore = await serverCpuSeconds(server);
   const meter = new Meter();
   meter.start();
   const endMs = performance.now() + context.budget.measureMs;
@@ -105,7 +109,10 @@ async function measureRequests(context: SampleContext, usesTls: boolean): Promis
     await request();
     requests++;
   }
-  return meter.stop(requests);
+  const figures = await meter.stop(requests);
+  const serverCpuMicros = (((await serverCpuSeconds(server)) - serverBefore) / requests) * 1e6;
+  server.close();
+  return { ...figures, serverCpuMicros };
 }
 
 async function measureReset(context: SampleContext): Promise<Figures> {

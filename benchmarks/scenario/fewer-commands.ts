@@ -6,7 +6,7 @@
 
 import path from "node:path";
 import { freshKey } from "../sides/operation";
-import { BareClient, serverInfo } from "../support/bare-client";
+import { BareClient, serverCpuSeconds } from "../support/bare-client";
 import { Clock } from "../support/clock";
 import { keyOf, numbers } from "../support/dataset";
 import { type Figures, Meter } from "../support/meter";
@@ -101,12 +101,12 @@ async function measureFewer(row: FewerRow, context: SampleContext): Promise<Figu
   };
   await pass(Math.max(context.budget.warmMs, LEAST_WARM_MS));
   const server = await BareClient.open(node);
-  const before = await cpuOf(server);
+  const before = await serverCpuSeconds(server);
   const meter = new Meter();
   meter.start();
   const commands = await pass(context.budget.measureMs);
   const figures = await meter.stop(commands);
-  const serverCpuMicros = ((await cpuOf(server)) - before) / commands;
+  const serverCpuMicros = ((await serverCpuSeconds(server)) - before) / commands;
   server.close();
   client.disconnect();
   return { ...figures, serverCpuMicros: serverCpuMicros * 1e6 };
@@ -128,9 +128,4 @@ async function batchOf(client: Client, { batch, read, options }: FewerRow): Prom
 function issue<T>(target: Reads<T>, read: FewerRow["read"], index: number): T {
   if (read === "hget") return target.hget(HASH, freshKey(keyOf("s", index)));
   return target.get(freshKey(keyOf("s", read === "same" ? 0 : index)));
-}
-
-async function cpuOf(server: BareClient): Promise<number> {
-  const cpu = await serverInfo(server, "cpu");
-  return (cpu.get("used_cpu_user") ?? 0) + (cpu.get("used_cpu_sys") ?? 0);
 }

@@ -52,3 +52,9 @@ export async function serverInfo(client: BareClient, ...sections: string[]): Pro
   }
   return fields;
 }
+
+/** CPU time of the server so far, in s. */
+export async function serverCpuSeconds(client: BareClient): Promise<number> {
+  const cpu = await serverInfo(client, "cpu");
+  return (cpu.get("used_cpu_user") ?? 0) + (cpu.get("used_cpu_sys") ?? 0);
+}
