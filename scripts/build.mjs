@@ -155,7 +155,7 @@ function isExportGetter({ type, expression }) {
 
 /**
  * The bundler gives each name that parts share a getter of its own, because a binding could change;
- * none of ours does. One list at the end says the same in a tenth of the bytes.
+ * none of ours does. One list at the end needs no call for each use of a name, and a tenth of the bytes.
  */
 const sharedNamesAsList = (core) => ({
   name: "shared-names-as-list",
@@ -181,51 +181,22 @@ const sharedNamesAsList = (core) => ({
   },
 });
 
-/** `require_late_effects` -> `effects`: the name of the file that it stands for. */
-function shortName(path) {
-  return posix.basename(path, ".js").replace(/-(\w)/g, (_all, letter) => letter.toUpperCase());
-}
-
-/** The parts of a file that the bundler writes for any program, and that can be shorter in this one. */
-function findings(code, fileName) {
+/** The calls of require() that name a late part, and the declarations at the top that hold a part. */
+function requiresIn(code, fileName) {
   const { program } = parseSync(fileName, code);
-  const found = {
-    calls: [],
-    uses: new Map(),
-    words: new Set(),
-    parts: [],
-    marks: [],
-    passedOn: [],
-    directives: [],
-    getters: [],
-  };
-  for (const node of program.body) {
-    if (node.directive !== undefined) found.directives.push(node);
-    const { declarations = [], expression } = node;
-    const [{ id, init } = {}] = declarations;
-    if (id?.name?.startsWith("require_") && init?.callee?.name === "require")
-      found.parts.push({ name: id.name, path: init.arguments[0].value, end: init.end, node });
-    const { left, right, callee } = expression ?? {};
-    if (callee?.property?.name === "defineProperties" && expression.arguments[0]?.name === "exports")
-      found.marks.push(node);
-    const isPassedOn = left?.object?.name === "exports" && right?.object?.name === `require_${CORE}`;
-    if (isPassedOn && left.property.name === right.property.name) found.passedOn.push(node);
-    if (isExportGetter(node)) found.getters.push(expression.arguments[1].value);
-  }
+  const calls = [];
   new Visitor({
-    Identifier(node) {
-      found.words.add(node.name);
-      const uses = found.uses.get(node.name);
-      if (uses === undefined) found.uses.set(node.name, [node]);
-      else uses.push(node);
-    },
     CallExpression(node) {
       const [path] = node.arguments;
       if (node.callee.name === "require" && path?.value?.startsWith?.(`./${LATE_DIRECTORY}/`))
-        found.calls.push(node);
+        calls.push(node);
     },
   }).visit(program);
-  return found;
+  const parts = program.body.filter((node) => {
+    const [{ id, init } = {}] = node.declarations ?? [];
+    return id?.name?.startsWith("require_") && init?.callee?.name === "require";
+  });
+  return { calls, parts };
 }
 
 /**
@@ -250,22 +221,18 @@ exports.latePart = (fill) => {
 };
 `;
 
-/**
- * Says the same in fewer bytes: parts are called by the names of their files, a helper that is not used is not
- * loaded, files that are not public are not marked for interop, and names that the entry passes on are one list.
- * Late parts are called by their place beside the file that asks for them.
- */
-const shorter = {
-  name: "shorter",
+/** Makes each late part a factory, and calls it by its place beside the file that asks for it. */
+const lateFactories = {
+  name: "late-factories",
   renderChunk(code, { fileName, name }) {
     const text = new RolldownMagicString(code);
-    const { calls, uses, words, parts, marks, passedOn, directives, getters } = findings(code, fileName);
+    const { calls, parts } = requiresIn(code, fileName);
     const directory = posix.dirname(fileName);
     const isLate = directory === LATE_DIRECTORY;
-    const core = words.has(shortName(CORE)) ? `require_${CORE}` : shortName(CORE);
     const corePath = `${posix.relative(directory, ".") || "."}/${CORE}.js`;
-    const hasCore = isLate || parts.some(({ path }) => path === corePath);
-    const coreThere = name === CORE ? "exports" : hasCore ? core : `require("${corePath}")`;
+    const core = parts.find(({ declarations: [{ init }] }) => init.arguments[0].value === corePath);
+    const coreThere =
+      name === CORE ? "exports" : isLate || core ? `require_${CORE}` : `require("${corePath}")`;
     for (const {
       arguments: [path],
       end,
@@ -274,33 +241,15 @@ const shorter = {
       text.overwrite(path.start, path.end, JSON.stringify(place.startsWith(".") ? place : `./${place}`));
       text.appendLeft(end, `(${coreThere})`);
     }
+    for (const part of parts) {
+      const [{ init }] = part.declarations;
+      const path = posix.join(directory, init.arguments[0].value);
+      if (posix.dirname(path) === LATE_DIRECTORY && !calls.some(({ start }) => start === init.start))
+        text.appendLeft(init.end, `(${coreThere})`);
+      else if (isLate && part === core) text.remove(part.start, part.end);
+    }
     if (name === CORE) text.append(LATE_PARTS);
-    if (name === CORE || isLate) for (const mark of marks) text.remove(mark.start, mark.end + 1);
-    for (const { name: word, path, end, node } of parts) {
-      const wanted = shortName(path);
-      const own = uses.get(word);
-      const isGiven = isLate && path === corePath;
-      const isLeftOut = isGiven || own.length === 1;
-      if (isLeftOut) text.remove(node.start, node.end + 1);
-      else if (posix.dirname(posix.join(directory, path)) === LATE_DIRECTORY)
-        text.appendLeft(end, `(${core})`);
-      if (words.has(wanted)) continue;
-      for (const use of own)
-        if (!isLeftOut || use.start > node.end) text.overwrite(use.start, use.end, wanted);
-    }
-    if (isLate) {
-      for (const { start, end } of directives) text.remove(start, end);
-      text.prepend(factoryBegin(core)).append(FACTORY_END);
-    }
-    const names = passedOn.map(({ expression }) => expression.left.property.name);
-    if (names.length > 1) {
-      const words = names.map((word) => JSON.stringify(word)).join(",\n\t");
-      const list = `for (const name of [\n\t${words}\n]) exports[name] = ${core}[name];`;
-      const late = getters.filter((word) => word !== "default");
-      if (name !== ENTRY) text.append(`\n${namesForImport([...names, ...late])}\n`);
-      for (const { start, end } of passedOn.slice(1)) text.remove(start, Math.min(end + 1, code.length));
-      text.overwrite(passedOn[0].start, passedOn[0].end, list);
-    }
+    if (isLate) text.prepend(factoryBegin(`require_${CORE}`)).append(FACTORY_END);
     return { code: text.toString(), map: JSON.parse(text.generateMap().toString()) };
   },
 };
@@ -339,7 +288,7 @@ async function writeCode() {
     cwd: checkout,
     platform: "node",
     external: Object.keys(dependencies),
-    plugins: [latePlugin(names), sharedNamesAsList(CORE), shorter],
+    plugins: [latePlugin(names), sharedNamesAsList(CORE), lateFactories],
     treeshake: { moduleSideEffects: false },
     transform: FIELDS_IN_CONSTRUCTORS,
   });

@@ -24,6 +24,7 @@ import { ConnectionClosedError, WatchLostError } from "../errors";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
+import { REDIRECT_DEFAULTS, type RedirectOptions } from "./cluster-defaults";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import { type ClusterNode, GOSSIP_MS, type NodeClient } from "./cluster-node";
 import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
@@ -34,23 +35,6 @@ import type { SlotMap } from "./slot-map";
 import type { SlotOwners } from "./slot-owners";
 
 const debug = debugLog("cluster");
-
-export interface RedirectOptions {
-  readonly maxRedirections: number;
-  readonly retryDelayOnMoved: number;
-  readonly retryDelayOnFailover: number;
-  readonly retryDelayOnClusterDown: number;
-  readonly retryDelayOnTryAgain: number;
-}
-
-/** The defaults of these options. */
-export const REDIRECT_DEFAULTS: RedirectOptions = {
-  maxRedirections: 16,
-  retryDelayOnMoved: 0,
-  retryDelayOnFailover: 100,
-  retryDelayOnClusterDown: 100,
-  retryDelayOnTryAgain: 100,
-};
 
 /** The delay before a node that could not be reached is tried again. */
 export function delayUntilReachable({ retryDelayOnFailover }: RedirectOptions): number {

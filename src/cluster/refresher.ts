@@ -40,9 +40,6 @@ interface Candidates {
   readonly doubted: Informant[];
 }
 
-/** The default of `slotsRefreshTimeout`. */
-export const DEFAULT_REFRESH_TIMEOUT_MS = 1000;
-
 export interface RefreshOptions {
   readonly slotsRefreshTimeout: number;
   /** Milliseconds between refreshes without a reason; undefined: none. */

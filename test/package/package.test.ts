@@ -178,6 +178,18 @@ describe("package", function () {
     expect(withCache).to.include("late/client-cache.js");
   });
 
+  it("keeps the router of a cluster out of what every client loads", () => {
+    const modules = [...readCheckout("built/core.js").matchAll(/^\/\/ src\/(\S+)$/gm)].map(
+      ([, path]) => path,
+    );
+    expect(modules).to.include("link/link.ts");
+    expect(modules).to.not.include.oneOf([
+      "cluster/router.ts",
+      "cluster/redirector.ts",
+      "cluster/refresher.ts",
+    ]);
+  });
+
   it("loads no late part for an ES module that takes the class from its sub-path", async () => {
     const code = `
       import { createRequire } from "node:module";

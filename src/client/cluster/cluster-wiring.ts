@@ -10,7 +10,7 @@ import { NodePool, type RoleFilter } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
 import { makeReadPreference, type ReadPreference, type RecentWrites } from "../../cluster/read-preference";
 import { delayUntilReachable, Redirector } from "../../cluster/redirector";
-import { DEFAULT_REFRESH_TIMEOUT_MS, type Informant, Refresher } from "../../cluster/refresher";
+import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter, type RouterDeps } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
@@ -18,7 +18,7 @@ import { SlotOwners } from "../../cluster/slot-owners";
 import type { Message } from "../../protocol/message";
 import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
-import { type ClusterOptions, redirectOptions } from "../options/cluster-options";
+import { type ClusterOptions, redirectOptions, refreshOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { announce, FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions, type SubscriptionsDeps } from "./cluster-subscriptions";
@@ -86,14 +86,7 @@ export class ClusterWiring {
     this.subscriptions = new ClusterSubscriptions(redirects.maxRedirections, options, this);
     this.router = new ClusterRouter(delayUntilReachable(redirects), this);
     this.redirector = new Redirector(redirects, this);
-    this.refresher = new Refresher(
-      {
-        slotsRefreshTimeout: options.slotsRefreshTimeout ?? DEFAULT_REFRESH_TIMEOUT_MS,
-        slotsRefreshInterval: options.slotsRefreshInterval,
-        prefersShards: options.availabilityZone !== undefined,
-      },
-      this,
-    );
+    this.refresher = new Refresher(refreshOptions(options), this);
     this.lifecycle = new Lifecycle(
       {
         enableOfflineQueue: options.enableOfflineQueue !== false,

@@ -5,8 +5,12 @@
  */
 
 import { lookup, resolveSrv, type SrvRecord } from "node:dns";
-import { REDIRECT_DEFAULTS, type RedirectOptions } from "../../cluster/redirector";
-import { DEFAULT_REFRESH_TIMEOUT_MS } from "../../cluster/refresher";
+import {
+  DEFAULT_REFRESH_TIMEOUT_MS,
+  REDIRECT_DEFAULTS,
+  type RedirectOptions,
+} from "../../cluster/cluster-defaults";
+import type { RefreshOptions } from "../../cluster/refresher";
 import type { RetryPolicy } from "../../command/command-extra";
 import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
@@ -266,6 +270,15 @@ export function redirectOptions(options: ClusterOptions): RedirectOptions {
     retryDelayOnFailover: given.retryDelayOnFailover ?? REDIRECT_DEFAULTS.retryDelayOnFailover,
     retryDelayOnClusterDown: given.retryDelayOnClusterDown ?? REDIRECT_DEFAULTS.retryDelayOnClusterDown,
     retryDelayOnTryAgain: given.retryDelayOnTryAgain ?? REDIRECT_DEFAULTS.retryDelayOnTryAgain,
+  };
+}
+
+/** The options of the requests for the slot table. */
+export function refreshOptions(options: ClusterOptions): RefreshOptions {
+  return {
+    slotsRefreshTimeout: options.slotsRefreshTimeout ?? DEFAULT_REFRESH_TIMEOUT_MS,
+    slotsRefreshInterval: options.slotsRefreshInterval,
+    prefersShards: options.availabilityZone !== undefined,
   };
 }
 

@@ -2,9 +2,10 @@
 
 import { expect } from "chai";
 import { askingFor } from "../../../src/cluster/asking";
+import type { RedirectOptions } from "../../../src/cluster/cluster-defaults";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
-import { type RedirectOptions, Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
+import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
 import type { Returned } from "../../../src/cluster/retry-queue";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, Origin } from "../../../src/command/command";

@@ -1,0 +1,24 @@
+/**
+ * The values of options that the router of a cluster uses where an option is absent. The defaults of a client
+ * (`client/options/cluster-options.ts`) contain them. The file imports nothing, so that a client of one server
+ * does not load the router.
+ */
+
+export interface RedirectOptions {
+  readonly maxRedirections: number;
+  readonly retryDelayOnMoved: number;
+  readonly retryDelayOnFailover: number;
+  readonly retryDelayOnClusterDown: number;
+  readonly retryDelayOnTryAgain: number;
+}
+
+export const REDIRECT_DEFAULTS: RedirectOptions = {
+  maxRedirections: 16,
+  retryDelayOnMoved: 0,
+  retryDelayOnFailover: 100,
+  retryDelayOnClusterDown: 100,
+  retryDelayOnTryAgain: 100,
+};
+
+/** The default of `slotsRefreshTimeout`. */
+export const DEFAULT_REFRESH_TIMEOUT_MS = 1000;
