@@ -5,6 +5,8 @@ import Redis, {
   type ClientContext,
   type LeasedConnection,
   type Lock,
+  type MessageEntry,
+  type MessageGap,
   type Redis as NamedRedis,
   type RedisCommander,
   type RedisOptions,
@@ -173,4 +175,30 @@ export async function consumers(redis: Redis, cluster: Redis.Cluster, resp3: Red
   redis.consume({ ...settings, concurrency: 2 });
   // @ts-expect-error a consumer has a group
   redis.consume({ stream: "s", consumer: "c" });
+}
+
+export async function readers(redis: Redis, cluster: Redis.Cluster) {
+  for await (const entry of redis.messages(["news", "sport"], { maxBuffered: 10, onOverflow: "error" })) {
+    same<typeof entry, MessageEntry>();
+    if (entry.kind === "message") same<typeof entry.message, string>();
+    else same<typeof entry, MessageGap>();
+  }
+  for await (const entry of cluster.messages("news", { kind: "shard", buffers: true })) {
+    if (entry.kind === "message") same<typeof entry.message, Buffer>();
+  }
+  for await (const entry of cluster.keyspaceEvents({ keys: "user:*", events: ["set", "expired"] })) {
+    if (entry.kind === "event") same<[typeof entry.key, typeof entry.db], [string, number]>();
+  }
+  // @ts-expect-error no such policy
+  redis.messages("news", { onOverflow: "drop" });
+}
+
+export async function wholeClusters(cluster: Redis.Cluster) {
+  const sizes = await cluster.onAll("dbsize", [], { nodes: "masters" });
+  for (const [node, reply] of sizes.replies) same<[typeof node, typeof reply], [string, number]>();
+  same<ReturnType<typeof sizes.merged>, number>();
+  const [cursor, keys] = await cluster.scanPage("0", { match: "user:*", count: 100 });
+  same<[typeof cursor, typeof keys], [string, string[]]>();
+  // @ts-expect-error no such nodes
+  await cluster.onAll("dbsize", [], { nodes: "primaries" });
 }
