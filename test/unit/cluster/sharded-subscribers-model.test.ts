@@ -258,6 +258,13 @@ describe("the connections for shard channels, on random programs", () => {
     );
   });
 
+  /** The node refuses the SSUBSCRIBE of these steps, and receives it again within the time. */
+  async function expectAskedAgain(bench: Bench, steps: readonly Step[], ms: number): Promise<void> {
+    await bench.run([...steps, { do: "be down", at: 0 }, { do: "wait", ms }], () => {
+      expect(bench.requestsAt(0)).to.deep.equal([`ssubscribe ${name}`]);
+    });
+  }
+
   it("asks a node again that cannot serve the slot yet, before the next look of each second", async () => {
     await home.liveAlone(async () => {
       const bench = new Bench();
@@ -265,13 +272,7 @@ describe("the connections for shard channels, on random programs", () => {
         { do: "ssubscribe", names: [name] },
         { do: "open", at: 0 },
       ];
-      const refused: Step[] = [
-        { do: "be down", at: 0 },
-        { do: "wait", ms: 150 },
-      ];
-      await bench.run([...asked, ...refused], () => {
-        expect(bench.requestsAt(0)).to.deep.equal([`ssubscribe ${name}`]);
-      });
+      await expectAskedAgain(bench, asked, 150);
     });
   });
 
@@ -283,13 +284,7 @@ describe("the connections for shard channels, on random programs", () => {
         { do: "wait", ms: 150 },
         { do: "open", at: 0 },
       ];
-      const refused: Step[] = [
-        { do: "be down", at: 0 },
-        { do: "wait", ms: 10 },
-      ];
-      await bench.run([...subscribed, ...lost, ...refused], () => {
-        expect(bench.requestsAt(0)).to.deep.equal([`ssubscribe ${name}`]);
-      });
+      await expectAskedAgain(bench, [...subscribed, ...lost], 10);
     });
   });
 

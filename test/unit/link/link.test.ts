@@ -324,14 +324,19 @@ describe("Link", () => {
     expect([connector.looks, peers.length, counts.opened]).to.deep.equal([["master", "master"], 2, 1]);
   });
 
+  /** The connection is lost after this reply, and the link begins another one. */
+  async function loseConnection(after: Ending): Promise<void> {
+    await waitUntil(() => Promise.resolve(after.times === 1), { timeoutMs: 5000, what: "the reply" });
+    peer.destroy();
+    await waitUntil(() => Promise.resolve(peers.length === 2), { timeoutMs: 5000, what: "an attempt" });
+  }
+
   /** The keys of a WATCH are no longer guarded: the connection that has answered it is lost. */
   async function loseWatch(): Promise<void> {
     const watch = call("watch", "key");
     await requested(1);
     peer.push("+OK\r\n");
-    await waitUntil(() => Promise.resolve(watch.times === 1), { timeoutMs: 5000, what: "WATCH" });
-    peer.destroy();
-    await waitUntil(() => Promise.resolve(peers.length === 2), { timeoutMs: 5000, what: "an attempt" });
+    await loseConnection(watch);
     await becomes("ready");
     peer.requests.length = 0;
   }
@@ -443,9 +448,7 @@ describe("Link", () => {
     const subscribe = call("subscribe", "news");
     await requested(1);
     peer.push("*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
-    await waitUntil(() => Promise.resolve(subscribe.times === 1), { timeoutMs: 5000, what: "the reply" });
-    peer.destroy();
-    await waitUntil(() => Promise.resolve(peers.length === 2), { timeoutMs: 5000, what: "an attempt" });
+    await loseConnection(subscribe);
     await waitUntil(() => Promise.resolve(peer.requests.includes("subscribe")), {
       timeoutMs: 5000,
       what: "it",
