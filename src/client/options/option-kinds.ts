@@ -65,7 +65,8 @@ export const NUMERIC: Kind = {
 /** A time limit. As in ioredis, NaN and other falsy values disable it. */
 export const LIMIT: Kind = {
   check(name, value) {
-    if (value) atLeast(0).check?.(name, value);
+    const isLimit = typeof value === "number" && value >= 0;
+    if (value && !isLimit) reject(name, value, "expected a number of at least 0");
   },
   parse: parseNumber,
 };
