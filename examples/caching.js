@@ -17,6 +17,10 @@ async function main() {
   console.log("changed:", (await told)[0]);
   console.log(await redis.hgetall("profile:1"));
 
+  // A write of another client in this process needs no wait.
+  await other.hset("profile:1", "city", "Rome");
+  console.log(await redis.hget("profile:1", "city")); // Rome
+
   // Identical concurrent reads share one command.
   await Promise.all(Array.from({ length: 100 }, () => redis.get("missing")));
   console.log(redis.cache.stats());

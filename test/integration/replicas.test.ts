@@ -286,6 +286,33 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       expect(calls[0]).to.equal(KEYS.length);
     });
 
+    it("the primary runs the reads that a replica refuses while it loads its data", async () => {
+      const value = "x".repeat(4096);
+      await fixture.primary.command("MSET", ...KEYS.flatMap((key) => [key, value]));
+      await Promise.all(fixture.replicas.map((replica) => fixture.untilSynced(replica)));
+      const redis = await fixture.connect(ALL_REPLICATED);
+      const reload = Promise.all(
+        fixture.replicas.map(async ({ server }) => {
+          // In microseconds for each key. The server answers LOADING after each 1024 bytes of the file.
+          await server.command("CONFIG", "SET", "key-load-delay", "20000");
+          await server.command("CONFIG", "SET", "rdbcompression", "no");
+          await server.command("CONFIG", "SET", "loading-process-events-interval-bytes", "1024");
+          return server.command("DEBUG", "RELOAD");
+        }),
+      );
+      let isLoading = true;
+      void reload.then(() => {
+        isLoading = false;
+      });
+      const atPrimary = await fixture.calls("get", async () => {
+        while (isLoading) for (const key of KEYS) expect(await redis.get(key)).to.equal(value);
+      });
+      expect(await reload).to.deep.equal(["OK", "OK"]);
+      expect(atPrimary[0]).to.be.greaterThan(0);
+      for (const { server } of fixture.replicas)
+        expect(String(await server.command("INFO", "errorstats"))).to.include("LOADING");
+    });
+
     it("a script that only reads runs at replicas, and one that writes at the primary", async () => {
       const redis = await fixture.connect(ALL_REPLICATED);
       await redis.set("key", "1");

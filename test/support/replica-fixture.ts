@@ -13,7 +13,12 @@ import { FeedLine } from "./feed-line";
 import { closeClient } from "./matrix";
 import { startServer } from "./shared-servers";
 
-const CONFIG = { "repl-diskless-sync-delay": 0, "repl-ping-replica-period": 1, "repl-timeout": 60 };
+const CONFIG = {
+  "enable-debug-command": "local",
+  "repl-diskless-sync-delay": 0,
+  "repl-ping-replica-period": 1,
+  "repl-timeout": 60,
+};
 
 /** A replica, and the proxy between it and its primary. */
 export interface FixtureReplica {
