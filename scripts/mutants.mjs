@@ -158,11 +158,11 @@ function describe({ path, code, from, to, text }) {
 /** `mocha` itself starts another process for the flags in its settings, which would outlive the end of `mocha`. */
 const runner = join(toolPath("mocha", "mocha"), "..", "..", "lib", "cli", "cli.js");
 
-/** Returns true if all tests pass within the time. */
-function passes(tests, timeout, env) {
+/** Runs tests in a process of their own. Its status is 0 if all of them pass within the time. */
+function run(tests, timeout, env) {
   const mocha = [runner, "--bail", "--reporter=dot", ...tests];
-  const options = { cwd: checkout, timeout, killSignal: "SIGKILL", env };
-  return spawnSync(process.execPath, mocha, options).status === 0;
+  const options = { cwd: checkout, timeout, killSignal: "SIGKILL", env, encoding: "utf8" };
+  return spawnSync(process.execPath, mocha, options);
 }
 
 /** The coverage of the processes that have written their reports into a directory: scripts with their functions. */
@@ -179,7 +179,8 @@ function observe(test) {
   const startedAt = performance.now();
   try {
     const env = { ...process.env, NODE_V8_COVERAGE: directory };
-    if (!passes([test], undefined, env)) throw new Error(`${test} fails without a mutant: mend it first`);
+    const { status, stdout } = run([test], undefined, env);
+    if (status !== 0) throw new Error(`${test} fails without a mutant: mend it first\n${stdout}`);
     return { test, durationMs: performance.now() - startedAt, scripts: scriptsIn(directory) };
   } finally {
     rmSync(directory, { recursive: true });
@@ -207,10 +208,11 @@ function isKilled(mutant, observed) {
   const { path, code, from, to, text } = mutant;
   writeFileSync(path, code.slice(0, from) + text + code.slice(to));
   try {
-    return !passes(
+    const { status } = run(
       reached.map(({ test }) => test),
       limitMs,
     );
+    return status !== 0;
   } finally {
     writeFileSync(path, code);
   }
