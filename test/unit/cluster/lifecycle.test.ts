@@ -81,13 +81,23 @@ class Parts {
 }
 
 describe("Lifecycle", () => {
-  let home: InVirtualTime<typeof import("../../../src/cluster/lifecycle")>;
+  let home: InVirtualTime<
+    typeof import("../../../src/cluster/lifecycle") &
+      typeof import("../../../src/cluster/cluster-errors") &
+      typeof import("../../../src/util/error-hint") &
+      Pick<typeof import("../../../src/errors"), "ReplyError">
+  >;
   let parts: Parts;
   let life: Lifecycle;
   let words: string[];
 
   before(() => {
-    home = inVirtualTime(() => require("../../../src/cluster/lifecycle"));
+    home = inVirtualTime(() => ({
+      ...require("../../../src/cluster/lifecycle"),
+      ...require("../../../src/cluster/cluster-errors"),
+      ...require("../../../src/util/error-hint"),
+      ...require("../../../src/errors"),
+    }));
   });
 
   beforeEach(() => {
@@ -165,6 +175,80 @@ describe("Lifecycle", () => {
     await first;
     expect(await failure(life.connect())).to.contain("already connecting");
     expect(words).to.deep.equal(["connecting", "connect", "ready"]);
+  });
+
+  describe("when an attempt fails", () => {
+    const failing = {
+      "no start node is found": (error: Error) => (parts.findSeeds = () => Promise.reject(error)),
+      "no node has a table": (error: Error) => (parts.refresh = () => Promise.reject(error)),
+    };
+
+    for (const [what, fail] of Object.entries(failing)) {
+      it(`because ${what}, a mistake fails the waiting commands, and a passing fault does not`, async () => {
+        await home.live(async () => {
+          const { addHint, markCertain } = home.modules;
+          fail(new Error("no answer"));
+          const waiting = command("get", "k");
+          life.admit([waiting]);
+          await home.pass(0);
+          expect([life.status, waiting.isSettled]).to.deep.equal(["reconnecting", false]);
+          const mistake = markCertain(addHint(new Error("an HTTP port"), "use another port"));
+          fail(mistake);
+          await home.pass(100);
+          expect(codeOf(waiting)).to.equal("CLUSTER_UNAVAILABLE");
+          expect((waiting.completion as Ending).error).to.include({
+            cause: mistake,
+            hint: "use another port",
+          });
+          expect(parts.told).to.include("error an HTTP port");
+          expect([life.status, life.waitingCount]).to.deep.equal(["reconnecting", 0]);
+          life.disconnect();
+        });
+      });
+    }
+
+    it("because no start node is found, only a mistake is an error of the client", async () => {
+      await home.live(async () => {
+        parts.findSeeds = () => Promise.reject(new Error("no such name"));
+        expect(await failure(life.connect())).to.contain("no such name");
+        expect(parts.told.filter((one) => one.startsWith("error"))).to.deep.equal([]);
+        life.disconnect();
+      });
+    });
+
+    it("by a mistake, a listener of the error may close the client", async () => {
+      await home.live(async () => {
+        const mistake = home.modules.markCertain(new Error("a wrong option"));
+        parts.findSeeds = () => Promise.reject(mistake);
+        parts.onError = () => life.disconnect();
+        expect(await failure(life.connect())).to.contain("None of startup nodes");
+        await home.pass(1000);
+        expect(words).to.deep.equal(["connecting", "disconnecting", "close", "end"]);
+      });
+    });
+
+    it("because the nodes refuse the database, its commands fail with that reply", async () => {
+      await home.live(async () => {
+        const { ClusterAllFailedError, ReplyError } = home.modules;
+        const refusalOf = (name: string, message: string): Error =>
+          Object.assign(new ReplyError(message), { command: { name, args: [] } });
+        const down = new Error("no answer");
+        const denied = refusalOf("cluster", "NOPERM no permissions");
+        parts.refresh = () =>
+          Promise.reject(new ClusterAllFailedError(denied, { "h:1": down, "h:2": denied }));
+        const waiting = command("get", "k");
+        life.admit([waiting]);
+        await home.pass(0);
+        expect(waiting.isSettled, "no database was refused").to.equal(false);
+        const refused = refusalOf("select", "ERR DB index is out of range");
+        parts.refresh = () =>
+          Promise.reject(new ClusterAllFailedError(refused, { "h:1": denied, "h:2": refused }));
+        await home.pass(100);
+        expect((waiting.completion as Ending).error?.message).to.equal("ERR DB index is out of range");
+        expect(life.status).to.equal("reconnecting");
+        life.disconnect();
+      });
+    });
   });
 
   it("begins anew when no start node was found, with the reason, as the strategy says", async () => {

@@ -108,6 +108,48 @@ describe("retry queue", () => {
     expect(retries.hasDelayed, "without a slot").to.equal(true);
   });
 
+  it("counts the bytes of all waiting commands", () => {
+    giveBack(command("returned", 1), WaitReason.NotServed, 100);
+    retries.lineUp(command("new", 1));
+    giveBack(command("alone", 2), WaitReason.TryAgain, 100);
+    expect(retries.bytes).to.equal("returned".length + "new".length + "alone".length);
+  });
+
+  it("holds all slots of a node that have commands in flight, each until its youngest has ended", () => {
+    const [older, youngest, other] = [give("older", 1), give("youngest", 1), give("other", 2)];
+    retries.holdAll([1, 2, 3], node);
+    expect([1, 2, 3].map((slot) => retries.isHeld(slot))).to.deep.equal([true, true, false]);
+    for (const slot of [1, 2]) retries.lineUp(command(`new ${slot}`, slot));
+    older.fulfil(null, TEXT);
+    expect(left).to.deep.equal([]);
+    other.fulfil(null, TEXT);
+    expect(left).to.deep.equal(["new 2"]);
+    youngest.fulfil(null, TEXT);
+    expect(left).to.deep.equal(["new 2", "new 1"]);
+  });
+
+  it("keeps waiting for the command for which a slot is held already", () => {
+    const first = give("first", 1);
+    retries.hold(1, node);
+    const second = give("second", 1);
+    retries.holdAll([1], node);
+    retries.lineUp(command("new", 1));
+    first.fulfil(null, TEXT);
+    expect(left).to.deep.equal(["new"]);
+    second.fulfil(null, TEXT);
+  });
+
+  it("sends commands without a slot at once if they need not wait, and otherwise after their delays", () => {
+    giveBack(command("at once", -1), WaitReason.Moved, 0);
+    expect(left).to.deep.equal(["at once"]);
+    retries.putBack([command("later", -1)], { reason: WaitReason.NotServed, delayMs: 100 });
+    expect([retries.size, retries.isHeld(-1)]).to.deep.equal([1, false]);
+    clock.tick(99);
+    expect(left).to.deep.equal(["at once"]);
+    clock.tick(1);
+    expect(left).to.deep.equal(["at once", "later"]);
+  });
+
   it("does not spend the long delay of one slot with the short one of another", () => {
     giveBack(command("often", 1), WaitReason.NotServed, 2000);
     for (let slot = 2; slot < 20; slot++) {

@@ -193,6 +193,26 @@ describe("the command queue", () => {
     kept[0]?.fail(new Error("the connection is lost"));
   });
 
+  it("counts the bytes of unanswered and of unsent commands, without those that are given up", () => {
+    const queue = new CommandQueue();
+    const made = ["a", "bb", "cccc", "dddddddd"].map((key) => new Command(get, [key], false, IGNORED));
+    for (const command of made) queue.push(command);
+    expect([queue.bytesInFlight, queue.unsentBytes]).to.deep.equal([0, 15]);
+    for (let i = 0; i < 2; i++) (queue.takeUnsent() as Command).state = CommandState.Sent;
+    expect([queue.bytesInFlight, queue.unsentBytes]).to.deep.equal([3, 12]);
+    made[1]?.fail(new Error("timed out"));
+    made[3]?.fail(new Error("timed out"));
+    expect(
+      [queue.bytesInFlight, queue.unsentBytes],
+      "the server still answers the written one",
+    ).to.deep.equal([3, 4]);
+    const dropped = queue.takeUnsent() as Command;
+    dropped.fail(new Error("timed out"));
+    queue.drop(dropped);
+    expect(queue.bytesInFlight).to.equal(3);
+    for (const command of made) command.fail(new Error("the test is over"));
+  });
+
   it("tells the youngest command that is wanted, written or not", () => {
     const queue = new CommandQueue();
     const made = Array.from({ length: 1000 }, (_, i) => new Command(get, [`${i}`], false, IGNORED));

@@ -188,6 +188,25 @@ describe("FlushScheduler", () => {
     expect([first.isScheduled, second.isScheduled, third.isScheduled]).to.deep.equal([false, false, true]);
   });
 
+  it("writes what was scheduled up to one whose commands fill a flush, and that one too", () => {
+    const [first, second, third] = [writer(1, 5), writer(2, 5), writer(3, 5)];
+    for (const one of [first, second, third]) one.call();
+    scheduler.flushThrough(second);
+    expect(log).to.deep.equal([1, 2]);
+    expect([first.isScheduled, second.isScheduled, third.isScheduled]).to.deep.equal([false, false, true]);
+  });
+
+  it("writes everything when the process exits, in the order in which it was scheduled", async () => {
+    const [large, small] = [writer(1, 5), writer(2, 5)];
+    large.call(3);
+    small.call();
+    scheduler.onExit();
+    expect(log).to.deep.equal([1, 1, 1, 2]);
+    await turn();
+    await turn();
+    expect(log.length, "nothing is written twice").to.equal(4);
+  });
+
   it("goes on when a flush throws", async () => {
     const [bad, good] = [writer(1), writer(2)];
     bad.flush = () => {
