@@ -4,7 +4,7 @@
  */
 
 import { MODULES, type ModuleCommand } from "./modules";
-import { shapesOf } from "./signature-shapes";
+import { type Shape, shapesOf } from "./signature-shapes";
 import { replyType, signatureLines } from "./signature-text";
 import { fromNotation } from "./syntax";
 
@@ -107,20 +107,26 @@ export type ModuleReply<Name extends string, Mapping> = Uppercase<Name> extends 
 `;
 }
 
-function methodSource(family: string, member: string, { syntax, reply }: ModuleCommand): string {
-  const shapes = shapesOf(syntax.map((text) => ({ tree: fromNotation(text), reply })));
+/** The shapes of a method, or of its twin with Buffers, which returns the JSON texts that the method parses. */
+export function methodShapes(
+  { syntax, reply, call = "", isParsed = false }: ModuleCommand,
+  wantsBuffers: boolean,
+): Shape[] {
+  const text = wantsBuffers && isParsed ? call : reply;
+  return shapesOf(syntax.map((form) => ({ tree: fromNotation(form), reply: text })));
+}
+
+function methodSource(family: string, member: string, command: ModuleCommand): string {
   const title = `${family}.${member}`.toUpperCase();
+  const isGeneric = typeof command.reply === "string" && /\bT\b/.test(command.reply);
   const lines = [false, true].flatMap((wantsBuffers) => {
     const name = wantsBuffers ? `${member}Buffer` : member;
-    const signatures = shapes.flatMap((shape) => {
-      const isParsed = /\bT\b/.test(shape.reply);
-      // The twin returns the JSON text.
-      const text = isParsed && wantsBuffers ? shape.reply.replace(/\bT\b/, "V") : shape.reply;
-      const own = signatureLines({ name, wantsBuffers, hasOwnForm: true }, { ...shape, reply: text });
-      return isParsed && !wantsBuffers ? own.map((line) => line.replace("(", "<T = unknown>(")) : own;
-    });
+    const method = { name, wantsBuffers, hasOwnForm: true };
+    const own = methodShapes(command, wantsBuffers).flatMap((shape) => signatureLines(method, shape));
+    const signatures =
+      isGeneric && !wantsBuffers ? own.map((line) => line.replace("(", "<T = unknown>(")) : own;
     const comment = wantsBuffers
-      ? `/** \`${title}\` with Buffers in the reply${/\bT\b/.test(JSON.stringify(reply)) ? ", JSON not parsed" : ""}. */`
+      ? `/** \`${title}\` with Buffers in the reply${command.isParsed ? ", JSON not parsed" : ""}. */`
       : `/** Sends \`${title}\`. */`;
     return [comment, ...signatures];
   });

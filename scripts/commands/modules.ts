@@ -12,6 +12,8 @@ export interface ModuleCommand {
   readonly syntax: readonly string[];
   readonly reply: ReplyText;
   readonly call?: string;
+  /** The method parses JSON. Its twin with Buffers does not, so it returns the same as `call`. */
+  readonly isParsed?: boolean;
 }
 
 export interface ModuleFamily {
@@ -33,6 +35,8 @@ const DOUBLES = "V[] => number[]";
 const SAMPLE = "[timestamp: number, value: V]";
 const SAMPLES = `${SAMPLE}[] => [timestamp: number, value: number][]`;
 const SERIES = "TimeSeries<V>[] => TimeSeries<number>[]";
+/** With their scores; a suggestion without a payload has null. */
+const SUGGESTIONS = "(V | null)[] | null => (V | number | null)[] | null";
 /** JSON texts, which the methods parse. */
 const JSON_TEXT = "V | null";
 const ANY = "args:ModuleValue ...";
@@ -42,30 +46,34 @@ function of(syntax: string | readonly string[], reply: ReplyText, call?: string)
   return call === undefined ? { syntax: forms, reply } : { syntax: forms, reply, call };
 }
 
+function parsed(syntax: string | readonly string[], reply: string, call: string): ModuleCommand {
+  return { ...of(syntax, reply, call), isParsed: true };
+}
+
 const PATH = "key! [path]";
 const JSON_COMMANDS = {
   arrappend: of("key! path value:unknown ...", "JsonMatches<number>"),
   arrindex: of("key! path value:unknown [start# [stop#]]", "JsonMatches<number>"),
   arrinsert: of("key! path index# value:unknown ...", "JsonMatches<number>"),
   arrlen: of(PATH, "JsonMatches<number>"),
-  arrpop: of("key! [path [index#]]", "T", "V | (V | null)[] | null"),
+  arrpop: parsed("key! [path [index#]]", "T", "V | (V | null)[] | null"),
   arrtrim: of("key! path start# stop#", "JsonMatches<number>"),
   clear: of(PATH, "number"),
   del: of(PATH, "number"),
   forget: of(PATH, "number"),
-  get: of(["key!", "key! path..."], "T | null", JSON_TEXT),
+  get: parsed(["key!", "key! path..."], "T | null", JSON_TEXT),
   merge: of("key! path value:unknown", OK),
-  mget: of("key!... path", "(T | null)[]", "(V | null)[]"),
+  mget: parsed("key!... path", "(T | null)[]", "(V | null)[]"),
   mset: of("key! path value:unknown args:unknown ...", OK),
-  numincrby: of("key! path increment#", "JsonMatches<number>", "unknown"),
-  nummultby: of("key! path factor#", "JsonMatches<number>", "unknown"),
+  numincrby: parsed("key! path increment#", "JsonMatches<number>", "unknown"),
+  nummultby: parsed("key! path factor#", "JsonMatches<number>", "unknown"),
   objkeys: of(PATH, "JsonMatches<V[]>"),
   objlen: of(PATH, "JsonMatches<number>"),
   resp: of(PATH, "unknown"),
   set: of("key! path value:unknown [NX|XX]", '"OK" | null'),
   strappend: of(["key! path value:unknown", "key! value:unknown"], "JsonMatches<number>"),
   strlen: of(PATH, "JsonMatches<number>"),
-  toggle: of("key! path", "JsonMatches<number> => JsonMatches<number | boolean>"),
+  toggle: of("key! path", "JsonMatches<number> | V"),
   type: of(PATH, "unknown"),
 } as const;
 
@@ -77,7 +85,11 @@ const SEARCH_COMMANDS = {
   aliasupdate: of("alias index", OK),
   alter: of(`index ${ANY}`, OK),
   create: of(`index ${ANY}`, OK),
-  cursor: of(`subcommand index cursor-id# ${ANY}`, "unknown"),
+  cursor: of(
+    ["READ index cursor-id# [COUNT count#]", "DEL index cursor-id#"],
+    { READ: "SearchRows<V>", else: OK },
+    "unknown",
+  ),
   dictadd: of("dictionary term...", "number"),
   dictdel: of("dictionary term...", "number"),
   dictdump: of("dictionary", "V[]"),
@@ -90,8 +102,12 @@ const SEARCH_COMMANDS = {
   search: of(`index query ${ANY}`, "SearchReply<V>", "unknown"),
   spellcheck: of(`index query ${ANY}`, "unknown"),
   sugadd: of("key! text score# [INCR] [PAYLOAD payload]", "number"),
-  sugdel: of("key! text", FLAG),
-  sugget: of("key! prefix [FUZZY] [WITHSCORES] [WITHPAYLOADS] [MAX count#]", "V[] | null", "unknown"),
+  sugdel: of("key! text", "number"),
+  sugget: of(
+    "key! prefix [FUZZY] [WITHSCORES] [WITHPAYLOADS] [MAX count#]",
+    { WITHSCORES: SUGGESTIONS, WITHPAYLOADS: "(V | null)[] | null", else: "V[] | null" },
+    "unknown",
+  ),
   suglen: of("key!", "number"),
   syndump: of("index", "Record<string, V[]>", "unknown"),
   synupdate: of("index group [SKIPINITIALSCAN] term...", OK),
@@ -123,7 +139,7 @@ const BLOOM_COMMANDS = {
   add: of("key! item", FLAG),
   card: of("key!", "number"),
   exists: of("key! item", FLAG),
-  info: of("key!", INFO, "unknown"),
+  info: of("key! [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]", INFO, "unknown"),
   insert: of(
     "key! [CAPACITY capacity#] [ERROR error#] [EXPANSION expansion#] [NOCREATE] [NONSCALING] ITEMS item...",
     FLAGS,

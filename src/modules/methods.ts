@@ -54,8 +54,7 @@ function attach(prototype: Family, family: string, member: string): void {
     const plain = wantsBuffers && mapper === parseJson ? bytes : mapped;
     attachMethod(prototype, method, function (this: Family, ...args: unknown[]): unknown {
       if (encode !== undefined) encodeJson(spec.name, args, encode);
-      const own = name === "ft.search" ? searchSpec(spec, args) : plain;
-      return this[EXECUTE](own, args, wantsBuffers);
+      return this[EXECUTE](BY_ARGUMENTS[name]?.(spec, args) ?? plain, args, wantsBuffers);
     });
   }
 }
@@ -152,13 +151,15 @@ interface FoundDocument {
   sortKey?: unknown;
 }
 
+/** The arguments in capital letters, as the names of options are compared. */
+function wordsOf(args: readonly unknown[]): readonly unknown[] {
+  return args.flat(1).map((word) => (typeof word === "string" ? word.toUpperCase() : word));
+}
+
 const searchSpecs = new Map<string, CommandSpec>();
 
 function searchSpec(spec: CommandSpec, args: readonly unknown[]): CommandSpec {
-  const words = args
-    .slice(2)
-    .flat(1)
-    .map((word) => (typeof word === "string" ? word.toUpperCase() : word));
+  const words = wordsOf(args.slice(2));
   const layout = {
     hasScores: words.includes("WITHSCORES"),
     hasPayloads: words.includes("WITHPAYLOADS"),
@@ -224,6 +225,11 @@ function aggregateReply(reply: Reply): Reply {
   return hasCursor ? { ...rows, cursor: Number(cursor) } : rows;
 }
 
+/** FT.CURSOR READ has the reply of the aggregation; DEL returns OK. */
+function cursorReply(reply: Reply): Reply {
+  return isContainer(reply) ? aggregateReply(reply) : reply;
+}
+
 function rowsOf(page: Reply): { total: number; rows: Record<string, unknown>[] } {
   if (Array.isArray(page) && typeof page[0] === "number") {
     return { total: page[0], rows: page.slice(1).map(recordOf) };
@@ -248,15 +254,43 @@ function listOf(value: unknown): unknown[] {
 // RESP2  [[key, [[label, value], …], samples], …]
 // RESP3  { key: [{ label: value }, …, samples] }      a flat list with the legacy mapping
 function seriesReply(reply: Reply): Reply {
+  return seriesList(reply, ([labels]) => labelsOf(labels));
+}
+
+function seriesList(reply: Reply, labelsIn: (parts: unknown[]) => Record<string, unknown>): Reply {
   const isListed = Array.isArray(reply) && reply.every(Array.isArray);
   const entries: [string, unknown[]][] = isListed
     ? (reply as unknown[][]).map(([key, ...parts]) => [String(key), parts])
     : Object.entries(recordOf(reply)).map(([key, parts]) => [key, listOf(parts)]);
   return entries.map(([key, parts]) => ({
     key,
-    labels: labelsOf(parts[0]),
+    labels: labelsIn(parts),
     samples: samplesOf(listOf(parts.at(-1))),
   }));
+}
+
+/** With WITHLABELS, RESP2 adds two labels to a group, and RESP3 two maps. */
+function reducedSpec(spec: CommandSpec, args: readonly unknown[]): CommandSpec | undefined {
+  const words = wordsOf(args);
+  const hasBoth = words.includes("WITHLABELS") && words.includes("GROUPBY");
+  return hasBoth ? withMapper(spec, (reply) => seriesList(reply, groupLabels)) : undefined;
+}
+
+// RESP3  [labels, { reducers: [name, …] }, { sources: [key, …] }, samples]
+function groupLabels([labels, reducers, sources, samples]: unknown[]): Record<string, unknown> {
+  if (samples === undefined) return labelsOf(labels);
+  const { reducers: names, sources: keys } = { ...recordOf(reducers), ...recordOf(sources) };
+  return { ...labelsOf(labels), __reducer__: listOf(names).join(), __source__: listOf(keys).join() };
+}
+
+// RESP2  labels: [[label, value], …]      rules: [[key, duration, aggregator, alignment], …]
+// RESP3  labels: { label: value }      rules: { key: [duration, aggregator, alignment] }
+function seriesInfo(reply: Reply): Record<string, unknown> {
+  const { labels, rules, Chunks: chunks, ...facts } = recordOf(reply);
+  const isListed = Array.isArray(rules) && rules.every(Array.isArray);
+  const pairs = isListed ? (rules as unknown[][]).flatMap(([key, ...rule]) => [key, rule]) : rules;
+  const info = { ...facts, labels: labelsOf(labels), rules: recordOf(pairs) };
+  return chunks === undefined ? info : { ...info, Chunks: listOf(chunks).map(recordOf) };
 }
 
 function labelsOf(labels: unknown): Record<string, unknown> {
@@ -271,6 +305,40 @@ function samplesOf(samples: unknown[]): unknown[] {
   return samples.length > 0 && !Array.isArray(samples[0]) ? [samples] : samples;
 }
 
+// --- Bloom filters ---------------------------------------------------------------------------
+
+/** The facts of BF.INFO by the option that asks for one of them. */
+const FACTS: Readonly<Record<string, string>> = {
+  CAPACITY: "Capacity",
+  SIZE: "Size",
+  FILTERS: "Number of filters",
+  ITEMS: "Number of items inserted",
+  EXPANSION: "Expansion rate",
+};
+
+// RESP2  [value]
+// RESP3  { name: value }
+function factSpec(spec: CommandSpec, args: readonly unknown[]): CommandSpec | undefined {
+  const fact = FACTS[String(wordsOf(args)[1])];
+  if (fact === undefined) return undefined;
+  const mapper: ReplyMapper = (reply) => {
+    return Array.isArray(reply) && reply.length === 1 ? { [fact]: reply[0] } : recordOf(reply);
+  };
+  return withMapper(spec, mapper);
+}
+
+// ---------------------------------------------------------------------------------------------
+
+/** For the replies that depend on options of the call. */
+const BY_ARGUMENTS: Readonly<
+  Record<string, (spec: CommandSpec, args: readonly unknown[]) => CommandSpec | undefined>
+> = {
+  "ft.search": searchSpec,
+  "ts.mrange": reducedSpec,
+  "ts.mrevrange": reducedSpec,
+  "bf.info": factSpec,
+};
+
 const MAPPERS: Readonly<Record<string, ReplyMapper>> = {
   "json.arrpop": parseJson,
   "json.get": parseJson,
@@ -278,9 +346,10 @@ const MAPPERS: Readonly<Record<string, ReplyMapper>> = {
   "json.numincrby": parseJson,
   "json.nummultby": parseJson,
   "ft.aggregate": aggregateReply,
+  "ft.cursor": cursorReply,
   "ft.info": recordOf,
   "ft.syndump": recordOf,
-  "ts.info": recordOf,
+  "ts.info": seriesInfo,
   "ts.mget": seriesReply,
   "ts.mrange": seriesReply,
   "ts.mrevrange": seriesReply,

@@ -6,8 +6,8 @@ import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { ConsumeOptions, Redis, StreamMessage } from "../../src/index";
+import { FakeRedis } from "../support/fakeredis";
 import { matrix } from "../support/matrix";
-import { ModuleServer } from "../support/module-server";
 import { codeOf, failureOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 import { serverKinds } from "../support/shared-servers";
@@ -447,10 +447,10 @@ async function blockedId(redis: Redis): Promise<number> {
 /** No server at hand is Redis 8.4, so this one stands in for it. */
 describe("a consumer on a server with XREADGROUP CLAIM", () => {
   const fixture = new ServerFixture(ServerKind.Redis).install();
-  let server: ModuleServer | null;
+  let server: FakeRedis | null;
   before(async function () {
     this.timeout(120_000);
-    server = await ModuleServer.start();
+    server = await FakeRedis.start();
   });
   after(() => server?.stop());
 

@@ -5868,9 +5868,9 @@ export interface JSONCommands<Context extends ClientContext> {
   arrpop<T = unknown>(key: RedisKey, path: string | Buffer, callback?: Callback<T>): OwnResult<T, Context>;
   arrpop<T = unknown>(key: RedisKey, callback?: Callback<T>): OwnResult<T, Context>;
   /** `JSON.ARRPOP` with Buffers in the reply, JSON not parsed. */
-  arrpopBuffer(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
-  arrpopBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
-  arrpopBuffer(key: RedisKey, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
+  arrpopBuffer(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<Buffer | (Buffer | null)[] | null>): OwnResult<Buffer | (Buffer | null)[] | null, Context>;
+  arrpopBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<Buffer | (Buffer | null)[] | null>): OwnResult<Buffer | (Buffer | null)[] | null, Context>;
+  arrpopBuffer(key: RedisKey, callback?: Callback<Buffer | (Buffer | null)[] | null>): OwnResult<Buffer | (Buffer | null)[] | null, Context>;
   /** Sends `JSON.ARRTRIM`. */
   arrtrim(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** `JSON.ARRTRIM` with Buffers in the reply. */
@@ -5919,12 +5919,12 @@ export interface JSONCommands<Context extends ClientContext> {
   msetBuffer(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): OwnResult<Buffer, Context>;
   /** Sends `JSON.NUMINCRBY`. */
   numincrby(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
-  /** `JSON.NUMINCRBY` with Buffers in the reply. */
-  numincrbyBuffer(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  /** `JSON.NUMINCRBY` with Buffers in the reply, JSON not parsed. */
+  numincrbyBuffer(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<unknown>): OwnResult<unknown, Context>;
   /** Sends `JSON.NUMMULTBY`. */
   nummultby(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
-  /** `JSON.NUMMULTBY` with Buffers in the reply. */
-  nummultbyBuffer(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
+  /** `JSON.NUMMULTBY` with Buffers in the reply, JSON not parsed. */
+  nummultbyBuffer(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<unknown>): OwnResult<unknown, Context>;
   /** Sends `JSON.OBJKEYS`. */
   objkeys(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<string[]>>): OwnResult<JsonMatches<string[]>, Context>;
   objkeys(key: RedisKey, callback?: Callback<JsonMatches<string[]>>): OwnResult<JsonMatches<string[]>, Context>;
@@ -5962,9 +5962,9 @@ export interface JSONCommands<Context extends ClientContext> {
   strlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   strlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): OwnResult<JsonMatches<number>, Context>;
   /** Sends `JSON.TOGGLE`. */
-  toggle(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): OwnResult<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
+  toggle(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number> | string>): OwnResult<JsonMatches<number> | string, Context>;
   /** `JSON.TOGGLE` with Buffers in the reply. */
-  toggleBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): OwnResult<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
+  toggleBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number> | Buffer>): OwnResult<JsonMatches<number> | Buffer, Context>;
   /** Sends `JSON.TYPE`. */
   type(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): OwnResult<unknown, Context>;
   type(key: RedisKey, callback?: Callback<unknown>): OwnResult<unknown, Context>;
@@ -6010,11 +6010,13 @@ export interface SearchCommands<Context extends ClientContext> {
   createBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): OwnResult<Buffer, Context>;
   createBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): OwnResult<Buffer, Context>;
   /** Sends `FT.CURSOR`. */
-  cursor(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
-  cursor(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
+  cursor(read: "READ", index: RedisValue, cursorId: number | string, countToken: "COUNT", count: number | string, callback?: Callback<SearchRows<string>>): OwnResult<SearchRows<string>, Context>;
+  cursor(read: "READ", index: RedisValue, cursorId: number | string, callback?: Callback<SearchRows<string>>): OwnResult<SearchRows<string>, Context>;
+  cursor(del: "DEL", index: RedisValue, cursorId: number | string, callback?: Callback<"OK">): OwnResult<"OK", Context>;
   /** `FT.CURSOR` with Buffers in the reply. */
-  cursorBuffer(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): OwnResult<unknown, Context>;
-  cursorBuffer(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): OwnResult<unknown, Context>;
+  cursorBuffer(read: "READ", index: RedisValue, cursorId: number | string, countToken: "COUNT", count: number | string, callback?: Callback<SearchRows<Buffer>>): OwnResult<SearchRows<Buffer>, Context>;
+  cursorBuffer(read: "READ", index: RedisValue, cursorId: number | string, callback?: Callback<SearchRows<Buffer>>): OwnResult<SearchRows<Buffer>, Context>;
+  cursorBuffer(del: "DEL", index: RedisValue, cursorId: number | string, callback?: Callback<Buffer>): OwnResult<Buffer, Context>;
   /** Sends `FT.DICTADD`. */
   dictadd(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): OwnResult<number, Context>;
   dictadd(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): OwnResult<number, Context>;
@@ -6088,13 +6090,19 @@ export interface SearchCommands<Context extends ClientContext> {
   sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
   sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `FT.SUGDEL`. */
-  sugdel(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  sugdel(key: RedisKey, text: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
   /** `FT.SUGDEL` with Buffers in the reply. */
-  sugdelBuffer(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  sugdelBuffer(key: RedisKey, text: RedisValue, callback?: Callback<number>): OwnResult<number, Context>;
   /** Sends `FT.SUGGET`. */
-  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<string[] | null> | undefined]): OwnResult<string[] | null, Context>;
+  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], withscores: "WITHSCORES", withpayloads: "WITHPAYLOADS", ...max: [] | [max: "MAX", count: number | string], callback?: Callback<ReplyShape<(string | null)[] | null, (string | number | null)[] | null, Context["mapping"]>> | undefined]): OwnResult<ReplyShape<(string | null)[] | null, (string | number | null)[] | null, Context["mapping"]>, Context>;
+  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], withscores: "WITHSCORES", ...max: [] | [max: "MAX", count: number | string], callback?: Callback<ReplyShape<(string | null)[] | null, (string | number | null)[] | null, Context["mapping"]>> | undefined]): OwnResult<ReplyShape<(string | null)[] | null, (string | number | null)[] | null, Context["mapping"]>, Context>;
+  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], withpayloads: "WITHPAYLOADS", ...max: [] | [max: "MAX", count: number | string], callback?: Callback<(string | null)[] | null> | undefined]): OwnResult<(string | null)[] | null, Context>;
+  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<string[] | null> | undefined]): OwnResult<string[] | null, Context>;
   /** `FT.SUGGET` with Buffers in the reply. */
-  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<Buffer[] | null> | undefined]): OwnResult<Buffer[] | null, Context>;
+  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], withscores: "WITHSCORES", withpayloads: "WITHPAYLOADS", ...max: [] | [max: "MAX", count: number | string], callback?: Callback<ReplyShape<(Buffer | null)[] | null, (Buffer | number | null)[] | null, Context["mapping"]>> | undefined]): OwnResult<ReplyShape<(Buffer | null)[] | null, (Buffer | number | null)[] | null, Context["mapping"]>, Context>;
+  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], withscores: "WITHSCORES", ...max: [] | [max: "MAX", count: number | string], callback?: Callback<ReplyShape<(Buffer | null)[] | null, (Buffer | number | null)[] | null, Context["mapping"]>> | undefined]): OwnResult<ReplyShape<(Buffer | null)[] | null, (Buffer | number | null)[] | null, Context["mapping"]>, Context>;
+  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], withpayloads: "WITHPAYLOADS", ...max: [] | [max: "MAX", count: number | string], callback?: Callback<(Buffer | null)[] | null> | undefined]): OwnResult<(Buffer | null)[] | null, Context>;
+  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<Buffer[] | null> | undefined]): OwnResult<Buffer[] | null, Context>;
   /** Sends `FT.SUGLEN`. */
   suglen(key: RedisKey, callback?: Callback<number>): OwnResult<number, Context>;
   /** `FT.SUGLEN` with Buffers in the reply. */
@@ -6236,8 +6244,10 @@ export interface BloomCommands<Context extends ClientContext> {
   /** `BF.EXISTS` with Buffers in the reply. */
   existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): OwnResult<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** Sends `BF.INFO`. */
+  info(key: RedisKey, option: "CAPACITY" | "SIZE" | "FILTERS" | "ITEMS" | "EXPANSION", callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   info(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** `BF.INFO` with Buffers in the reply. */
+  infoBuffer(key: RedisKey, option: "CAPACITY" | "SIZE" | "FILTERS" | "ITEMS" | "EXPANSION", callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): OwnResult<Record<string, unknown>, Context>;
   /** Sends `BF.INSERT`. */
   insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): OwnResult<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
@@ -6588,7 +6598,7 @@ export interface ModuleReplies<Mapping> {
   "JSON.SET": "OK" | null;
   "JSON.STRAPPEND": JsonMatches<number>;
   "JSON.STRLEN": JsonMatches<number>;
-  "JSON.TOGGLE": ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Mapping>;
+  "JSON.TOGGLE": JsonMatches<number> | string;
   "JSON.TYPE": unknown;
   "FT._LIST": string[];
   "FT.AGGREGATE": unknown;
@@ -6610,7 +6620,7 @@ export interface ModuleReplies<Mapping> {
   "FT.SEARCH": unknown;
   "FT.SPELLCHECK": unknown;
   "FT.SUGADD": number;
-  "FT.SUGDEL": ReplyShape<number, boolean, Mapping>;
+  "FT.SUGDEL": number;
   "FT.SUGGET": unknown;
   "FT.SUGLEN": number;
   "FT.SYNDUMP": unknown;

