@@ -140,9 +140,10 @@ export class UnexpectedReplyError extends SluiceError {
 }
 
 /**
- * The connection closed before the reply arrived.
+ * The command was not sent because the connection of its batch was lost, or its transaction was discarded. It did not
+ * run.
  *
- * @advice repeat the whole batch
+ * @advice repeat the rows with this code; repeat a discarded transaction as a whole
  * @section single commands
  */
 export class AbortError extends SluiceError {
@@ -262,8 +263,8 @@ export class ConnectionClosedError extends SluiceError {
 }
 
 /**
- * Like `ConnectionClosedError`, for a command that was already written. It may have run. The message is the same,
- * because programs compare it. Name, code and stack are different.
+ * Like `ConnectionClosedError`, for a command that was already written. It may have run. Both errors have
+ * the same message, because programs compare it.
  *
  * @advice check the state, or repeat only commands that may run twice; `retryPolicy` decides which commands are sent
  * again
@@ -489,7 +490,7 @@ export class MissingPartError extends SluiceError {
 /**
  * The function of the option `credentials` did not return credentials. The attempt to connect failed.
  *
- * @advice return `{ username, password }`; the client calls the function again as `retryStrategy` says
+ * @advice return `{ username, password }`; the client calls the function again at the next attempt to connect
  * @section connections
  */
 export class CredentialsError extends SluiceError {

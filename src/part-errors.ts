@@ -91,7 +91,8 @@ function sharedText(details: TimeoutDetails): SharedText {
 /**
  * The time limit of the command passed before its reply arrived. A written command may still run.
  *
- * @advice see `details` for the place where the time passed; for time in the queue, limit the queue with `bounds`
+ * @advice read `details`: it shows how long the command waited in the queue and for the reply. If the queue takes the
+ * time, check the server and limit the queue with `bounds`
  * @section single commands
  */
 export class CommandTimeoutError extends SluiceError {
@@ -105,9 +106,10 @@ export class CommandTimeoutError extends SluiceError {
 }
 
 /**
- * The signal of the call was aborted. Its reason is the `cause`. A written command may still run.
+ * The `AbortSignal` of the call was aborted. `cause` is the reason of the signal. A written command may still run.
  *
- * @advice see `details` for the place where the time passed; for time in the queue, limit the queue with `bounds`
+ * @advice read `details`: it shows how long the command waited in the queue and for the reply. If the queue takes the
+ * time, check the server and limit the queue with `bounds`
  * @section single commands
  */
 export class CommandAbortedError extends AbortError {

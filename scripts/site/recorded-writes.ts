@@ -40,7 +40,7 @@ export const PROGRAMS: readonly Program[] = [
     code: 'await Promise.all([redis.set("a", 1), redis.incr("a"), redis.get("a")]);',
   },
   {
-    title: "Handlers that know nothing of each other",
+    title: "Unrelated request handlers",
     code:
       'const handler = (id) => redis.get("user:" + id);\n' +
       'await Promise.all(["1", "2", "3"].map((id) => new Promise((done) => setImmediate(() => handler(id).then(done)))));',
@@ -54,7 +54,7 @@ export const PROGRAMS: readonly Program[] = [
     code: 'await redis.multi().set("a", 1).incr("a").exec();',
   },
   {
-    title: "Auto-pipelining: what comes meanwhile gathers behind the batch in flight",
+    title: "Auto-pipelining: commands wait for the batch in flight",
     isAutomatic: true,
     code:
       'const first = redis.set("a", 1);\n' +

@@ -162,7 +162,7 @@ export class OpenTransactionError extends SluiceError {
 }
 
 /**
- * Another `connect()` or a `disconnect()` replaced this `connect()`.
+ * `connect()` or `disconnect()` was called again before this `connect()` was ready.
  *
  * @advice none is needed
  * @section clusters

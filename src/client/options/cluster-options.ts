@@ -85,7 +85,7 @@ export type ClusterNodeOptions = Omit<
 export interface ClusterOptions {
   /**
    * Called when no node can be reached, with the number of attempts and the reason if it is known. Returns the delay in
-   * milliseconds before the next attempt. Any value but a number ends the client.
+   * milliseconds before the next attempt. If it returns no number, the client closes.
    * @default min(100 + times * 2, 2000)
    */
   clusterRetryStrategy?: ((times: number, reason?: Error) => RetryDelay) | null | undefined;

@@ -91,7 +91,7 @@ export interface SharedOptions {
    */
   connectTimeout?: number | undefined;
   /**
-   * Idle time before TCP keep-alive probes. Any value but a number disables them.
+   * Idle time before TCP keep-alive probes. A value that is not a number disables them.
    * @unit ms
    * @default 30000
    */
@@ -108,7 +108,8 @@ export interface SharedOptions {
   lazyConnect?: boolean | undefined;
   /**
    * Called with the number of attempts since the last `ready`, from 1. Returns the delay in milliseconds before the next
-   * attempt. Any value but a number ends the client, and so does null in place of the function.
+   * attempt. If it returns no number, the client closes. With null in place of the function, the client does not
+   * reconnect.
    * @default min(50 * 2^(times - 1), 5000) + random 0..199
    */
   retryStrategy?: RetryStrategy;
@@ -210,8 +211,8 @@ export interface SharedOptions {
    */
   retryPolicy?: RetryPolicy | undefined;
   /**
-   * Number of lost connections after which the client gives up the command that was each time the oldest one without a
-   * reply.
+   * Rejects a command after this number of lost connections, if it was the oldest command without a reply in each loss.
+   * Such a command may be the reason for the losses.
    * @default 3
    */
   maxLossesPerCommand?: number | undefined;
@@ -293,10 +294,10 @@ export interface SharedOptions {
    */
   highWaterBytes?: number | undefined;
   /**
-   * When commands are written. `"adaptive"`: a command is written immediately if nothing is in flight. During a long task
-   * more commands are written when half as many as are in flight have gathered, and the rest at the end of the task.
-   * Client and server then work at the same time. On a processor that other programs use it writes as with `"turn"`.
-   * `"turn"`: only at the end of the task, with the fewest writes.
+   * When the client writes commands. `"adaptive"`: immediately if no command is in flight, otherwise in batches. It
+   * writes a batch during a long task when the batch has half as many commands as are in flight, and at the end of each
+   * task. Client and server then work at the same time. If other programs use the same processor, it writes as
+   * `"turn"` does. `"turn"`: only at the end of the task, with the fewest writes.
    * @default "adaptive"
    */
   flushPolicy?: "adaptive" | "turn" | undefined;

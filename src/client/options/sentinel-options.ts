@@ -46,8 +46,8 @@ export interface SentinelConnectionOptions {
    */
   enableTLSForSentinelMode?: boolean | undefined;
   /**
-   * Called when all Sentinels failed, with the number of rounds. Returns the delay in milliseconds before the next round. Any
-   * value but a number ends the client.
+   * Called when all Sentinels failed, with the number of rounds. Returns the delay in milliseconds before the next round. If
+   * it returns no number, the client closes.
    * @default min(times * 10, 1000)
    */
   sentinelRetryStrategy?: ((retryAttempts: number) => RetryDelay) | null | undefined;

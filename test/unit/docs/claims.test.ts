@@ -36,7 +36,7 @@ const CLAIMS: readonly Claim[] = [
   },
   {
     page: "docs/pipelining.md",
-    text: "An explicit pipeline saves CPU time from about five commands on",
+    text: "An explicit pipeline of five or more commands saves CPU time",
     holds: (results) =>
       cpu(results, "explicit-pipelines", "pipeline-1000") < cpu(results, "same-turn", "all-1000-default"),
   },
