@@ -8,7 +8,7 @@
  *   --protocol=3                 one side of the matrix: 2 or 3
  *   --auto-pipelining=on         another: on or off
  *   --reply-mapping=legacy       another: legacy or resp3
- *   --repeat=N                   the groups N times, until the first run that fails
+ *   --repeat=N                   the groups or files N times, until the first run that fails
  *   --lanes=1                    one group after the other instead of three side by side
  *   --long                       more of everything: ten times what must not fail once, other Node versions, Bun, Deno
  *   --coverage                   the coverage file by file

@@ -395,7 +395,10 @@ async function runFiles() {
     await buildTestKitDeclarations({ ifStale: true });
   }
   const mocha = [toolPath("mocha", "mocha"), ...(options.grep === undefined ? [] : ["-g", options.grep])];
-  process.exit((await run(process.execPath, [...mocha, ...files], { env })) ?? 1);
+  let status = 0;
+  for (let round = 1; round <= repeats && status === 0; round++)
+    status = (await run(process.execPath, [...mocha, ...files], { env })) ?? 1;
+  process.exit(status);
 }
 
 // A signal without a listener would skip the exit hooks that end what was started.
