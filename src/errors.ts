@@ -7,6 +7,7 @@
  */
 
 import { maskName } from "./util/credentials";
+import { addHint } from "./util/error-hint";
 import { label } from "./util/label";
 
 /** The values of `code`. They do not change. */
@@ -289,6 +290,7 @@ export class AlreadyConnectingError extends SluiceError {
   override readonly code: ErrorCode = "ALREADY_CONNECTING";
   constructor() {
     super("Redis is already connecting/connected");
+    addHint(this, "The constructor connects. Remove connect(), or set lazyConnect: true.");
   }
 }
 

@@ -8,6 +8,7 @@ import { EventEmitter } from "node:events";
 import { type Command, type Completion, MADE_BY_HAND } from "../command/command";
 import {
   applyPrefix,
+  commandError,
   largeCopies,
   makeCommand,
   nameError,
@@ -249,6 +250,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    */
   sendCommand(command: Command, stream?: unknown, node?: unknown): Promise<unknown>;
   sendCommand(command: Command): Promise<unknown> {
+    if (typeof command?.fail !== "function") return Promise.reject(commandError());
     if (!command.isSettled) {
       const refusal = refusalByHand(command);
       if (refusal !== null) command.fail(refusal);

@@ -10,6 +10,7 @@ import type { MessageSource, Messages, MessagesOptions } from "../streaming/mess
 import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
 import { LatePart } from "../util/late-part";
 import type { NotifiedClient } from "./keyspace";
+import { warnOnce } from "./options/option-warnings";
 
 export type {
   KeyspaceEvents,
@@ -44,6 +45,14 @@ export interface SubscribingClient extends EventEmitter {
 }
 
 export function openScan(settings: ScanStreamSettings): ScanStream {
+  // node-redis has these names in capital letters. Without `match`, the stream returns every key.
+  for (const name of ["MATCH", "COUNT", "TYPE"])
+    if (name in settings)
+      warnOnce(
+        "SLUICE_UNKNOWN_OPTION",
+        name,
+        `is unknown and has no effect; "${name.toLowerCase()}" is probably meant`,
+      );
   const { ScanStream } = scanStreams.get();
   return new ScanStream(settings);
 }

@@ -63,6 +63,11 @@ export function nameError(): ArgumentError {
   return new ArgumentError("call", 1, "the name of a command must be a string");
 }
 
+/** The error for `sendCommand()` with something else than a command. */
+export function commandError(): ArgumentError {
+  return new ArgumentError("sendCommand", 1, "it is not a Command; call() sends a command by its name");
+}
+
 /**
  * The reason why a command that was built by hand cannot be sent, or null. Such a command may have any content.
  */

@@ -18,6 +18,7 @@ const ELSEWHERE: Readonly<Record<string, Known>> = {
   clientAz: "availabilityZone",
   clientName: "connectionName",
   clientSideCache: "cache",
+  commandOptions: "commandTimeout",
   commandsQueueMaxLength: "bounds",
   connectionBackoff: "retryStrategy",
   credentialsProvider: "credentials",

@@ -422,6 +422,12 @@ describe("ClientBase", () => {
       expect([client[TALLY].issued, client[TALLY].fulfilled]).to.deep.equal([1, 1]);
     });
 
+    it("must be a Command: node-redis takes a list here", async () => {
+      const list = ["GET", "a"] as unknown as Command;
+      expect(await codeOf(client.sendCommand(list))).to.equal("INVALID_ARGUMENT");
+      expect(bottom.words).to.deep.equal([]);
+    });
+
     it("is refused when it would put the connection out of step, or cannot be sent by now", async () => {
       const off = new LegacyCommand("client", ["reply", "off"]);
       expect(await codeOf(client.sendCommand(off))).to.equal("UNANSWERED_COMMAND");

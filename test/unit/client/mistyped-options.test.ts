@@ -11,6 +11,8 @@ import { meantBy } from "../../../src/client/options/mistyped-options";
 import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "../../../src/client/options/option-table";
 import type { RedisOptions } from "../../../src/client/options/redis-options";
 import { resolveRedisOptions } from "../../../src/client/options/resolve-options";
+import { openScan } from "../../../src/client/streams";
+import type { ScanStreamSettings } from "../../../src/streaming/scan-stream";
 
 type Names<Options> = { readonly [Name in keyof Required<Options>]: unknown };
 
@@ -46,6 +48,17 @@ describe("mistyped options", () => {
     expect(text).to.include('"autoPipelining" is unknown and has no effect; "enableAutoPipelining"');
     expect(text).to.include('"comandTimeout" is unknown and has no effect; "commandTimeout"');
     expect(await warningsOf(make)).to.deep.equal([]);
+  });
+
+  it("are named for the habits of node-redis: limits of calls, and scans in capital letters", async () => {
+    const warnings = await warningsOf(() => {
+      resolveRedisOptions([{ commandOptions: { timeout: 5 } } as object]);
+      openScan({ command: "scan", redis: {}, MATCH: "a*", count: 5 } as ScanStreamSettings).destroy();
+    });
+    expect(warnings.map(({ message }) => message)).to.deep.equal([
+      'The option "commandOptions" is unknown and has no effect; "commandTimeout" is probably meant',
+      'The option "MATCH" is unknown and has no effect; "match" is probably meant',
+    ]);
   });
 
   it("name a second client in the place of connections for large values", async () => {
