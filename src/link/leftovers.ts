@@ -235,7 +235,7 @@ function settle(command: Command, { does, ending, endsBatch }: Fate, errors: End
   if (endsBatch) command.group?.refuse();
   if (does === "is answered OK")
     command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", LEGACY_SHAPE);
-  if (ending === null) return;
+  if (ending === null || command.isSettled) return;
   const error = errors.next(ending, command);
   if (error instanceof AbortError) attachCommand(error, command.name, command.args);
   command.fail(error);

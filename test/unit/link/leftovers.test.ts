@@ -322,6 +322,18 @@ describe("closing", () => {
     expect(book.endings.get("q")).to.deep.equal(["CONNECTION_CLOSED"]);
   });
 
+  it("creates no error for commands that their callers have given up", () => {
+    const commands = ["a", "b"].map((name) => one("get", name));
+    for (const command of commands) command.fail(WHY);
+    let made = 0;
+    endCommands(commands, null, () => {
+      made++;
+      return new ConnectionClosedError();
+    });
+    expect(made).to.equal(0);
+    expect(book.errors).to.deep.equal([WHY, WHY]);
+  });
+
   it("knows QUIT, and the errors that closing brings", () => {
     expect([one("quit", "a"), one("get", "b")].map(isQuit)).to.deep.equal([true, false]);
     const errors = [
