@@ -1,30 +1,17 @@
 /**
  * Field lists that HIMPORT SET refers to by name. A connection loses them when it closes or is reset, so each
  * new one prepares them in its handshake, before any command of the user. The link's managed-fieldsets handles
- * a SET whose fieldset is not prepared.
+ * a SET whose fieldset the server does not know.
  */
 
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { isWord } from "../command/key-positions";
 import type { Argument } from "../protocol/resp-types";
-import type { Connection } from "./connection";
 
 export interface Fieldset {
   readonly name: string | Buffer;
   readonly fields: readonly (string | Buffer)[];
-}
-
-/** The outcome of the PREPARE of a fieldset, or null when it has failed. */
-export type Preparation = Promise<Error | null> | null;
-
-const unprepared = new WeakMap<Connection, Map<Fieldset, Preparation>>();
-
-/** The managed fieldsets that the server does not know on a connection. */
-export function unpreparedFieldsets(connection: Connection): Map<Fieldset, Preparation> {
-  let known = unprepared.get(connection);
-  if (known === undefined) unprepared.set(connection, (known = new Map()));
-  return known;
 }
 
 /** HIMPORT SET key name value ... */

@@ -13,7 +13,7 @@ import type { Reply } from "../protocol/resp-types";
 import { addHint } from "../util/error-hint";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
-import { type Fieldset, prepareArgumentsOf, unpreparedFieldsets } from "./fieldsets";
+import { type Fieldset, prepareArgumentsOf } from "./fieldsets";
 import { ServerInfo } from "./server-info";
 
 export type { ServerInfo };
@@ -103,18 +103,6 @@ function dispatchAll(connection: Connection, commands: readonly Command[]): void
   }
 }
 
-/** Prepares a fieldset on the server; resolves with null on success. Until then it counts as unprepared. */
-export function prepareFieldset(connection: Connection, fieldset: Fieldset): Promise<Error | null> {
-  const unprepared = unpreparedFieldsets(connection);
-  const asked = request(connection, "himport", prepareArgumentsOf(fieldset)).then(({ error }) => {
-    if (error === null) unprepared.delete(fieldset);
-    else unprepared.set(fieldset, null);
-    return error;
-  });
-  unprepared.set(fieldset, asked);
-  return asked;
-}
-
 /** The databases that a connection must be able to select. */
 export interface Databases {
   /** The database that is selected when it is ready. */
@@ -176,7 +164,6 @@ class Handshake {
   private login: Answer | null = null;
   /** The first database that cannot be selected. */
   private select: { readonly db: number; readonly answer: Answer } | null = null;
-  private prepared = 0;
   private fieldsetErrors: Error[] = [];
   private info: Answer | null = null;
 
@@ -196,10 +183,7 @@ class Handshake {
     this.addFormalities();
     // With RESP3, HELLO returns it. The server identifies this connection by it.
     if (protocol === 2 && !options.disableClientInfo) this.ask("client", ["ID"]);
-    for (const one of this.fieldsets) {
-      unpreparedFieldsets(connection).set(one, null);
-      this.ask("himport", prepareArgumentsOf(one));
-    }
+    for (const one of options.himportFieldsets ?? []) this.ask("himport", prepareArgumentsOf(one));
     if (options.enableReadyCheck) this.ask("info", []);
     if (this.list.length === 0) this.conclude();
     else this.send();
@@ -215,10 +199,6 @@ class Handshake {
     if (--this.unanswered > 0) return;
     if (this.isRepeated) this.repeat();
     else this.conclude();
-  }
-
-  private get fieldsets(): readonly Fieldset[] {
-    return this.introduction.options.himportFieldsets ?? [];
   }
 
   private ask(name: string, args: unknown[]): void {
@@ -257,17 +237,12 @@ class Handshake {
         connection.clientId = wholeNumber(answer.value);
         break;
       case "himport":
-        this.noteFieldset(this.fieldsets[this.prepared++] as Fieldset, answer.error);
+        if (answer.error !== null) this.fieldsetErrors.push(answer.error);
         break;
       case "info":
         this.info = answer;
     }
     this.onAnswered();
-  }
-
-  private noteFieldset(fieldset: Fieldset, error: Error | null): void {
-    if (error === null) unpreparedFieldsets(this.connection).delete(fieldset);
-    else this.fieldsetErrors.push(error);
   }
 
   /** With credentials, the commands behind HELLO ran without a login, so all of them are sent again. */
@@ -297,7 +272,6 @@ class Handshake {
   private repeat(): void {
     this.isRepeated = false;
     this.select = null;
-    this.prepared = 0;
     this.fieldsetErrors = [];
     this.listener.onSecondLogin?.();
     this.begin(2);

@@ -21,10 +21,7 @@ export const unblocking = new LatePart(
   () => require("./unblocker") as typeof import("./unblocker"),
 );
 
-export interface CurrentOwner extends UnblockerDeps, EarlyDeps {
-  /** Returns true if the command is sent later, because it needs a fieldset that is not prepared. */
-  readonly fieldsets: { holdsBack(command: Command): boolean };
-}
+export type CurrentOwner = UnblockerDeps & EarlyDeps;
 
 export class CurrentConnection {
   connection: Connection | null = null;
@@ -66,7 +63,6 @@ export class CurrentConnection {
   }
 
   send(command: Command): void {
-    if (this.owner.fieldsets.holdsBack(command)) return;
     if (command.db === DB_WHEN_SENT) command.db = this.selected.db;
     if (command.db !== this.selected.db || this.isDeciding) this.selectAnew(command.db);
     this.note(command);

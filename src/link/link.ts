@@ -60,8 +60,7 @@ import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
 
 /** Commands that need individual handling. */
-const ATTENTION =
-  SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking | CommandFlag.Fieldsets;
+const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
 
 /**
  * Each part of a link calls it back through its own interface. Closures for these calls would cost memory in

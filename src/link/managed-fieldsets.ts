@@ -1,9 +1,8 @@
 /**
- * The option `himportFieldsets` on one link. A SET with an unprepared fieldset is held back until it is
- * prepared; a SET that the server refuses for that reason is sent again, once. If the PREPARE fails, the SET
- * fails with that error and is not sent.
+ * The option `himportFieldsets` on one link. If the server refuses a SET because it does not know the fieldset, the link
+ * prepares the fieldset and sends the SET again, once. If the PREPARE fails, the SET fails with that error.
  *
- * A SET that is held back is in no queue. The reply to its PREPARE, or at the latest the end of the connection,
+ * Meanwhile the SET is in no queue. The reply to its PREPARE, or at the latest the end of the connection,
  * continues or ends it.
  */
 
@@ -11,8 +10,8 @@ import { BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
-import { type Fieldset, fieldsetOf, unpreparedFieldsets } from "../connection/fieldsets";
-import { prepareFieldset } from "../connection/handshake";
+import { type Fieldset, fieldsetOf, prepareArgumentsOf } from "../connection/fieldsets";
+import { request } from "../connection/handshake";
 import { copyError } from "../util/copy-error";
 import type { CurrentConnection } from "./current-connection";
 
@@ -22,9 +21,14 @@ export interface ManagedFieldsetDeps {
   queueUnsent(command: Command): void;
 }
 
+/** The answer to a PREPARE: null, or its error. */
+type Preparation = Promise<Error | null>;
+
 export class ManagedFieldsets {
   /** Commands that were sent again because their fieldset was forgotten. */
   private repaired: WeakSet<Command> | null = null;
+  /** Unanswered PREPAREs, which all SETs of their fieldset share. */
+  private preparing: Map<Fieldset, Preparation> | null = null;
 
   constructor(
     private readonly fieldsets: readonly Fieldset[],
@@ -35,44 +39,36 @@ export class ManagedFieldsets {
   prepareAll(): void {
     const { connection } = this.deps.current;
     if (connection?.state !== ConnectionState.Ready) return;
-    for (const fieldset of this.fieldsets) void prepareFieldset(connection, fieldset);
+    for (const fieldset of this.fieldsets) void this.prepare(connection, fieldset);
   }
 
-  /** Returns true when the command is sent later, or fails, because its fieldset is not prepared. */
-  holdsBack(command: Command): boolean {
-    const { connection } = this.deps.current;
-    const fieldset = this.fieldsetOf(command);
-    if (connection === null || fieldset === undefined) return false;
-    const answer = unpreparedFieldsets(connection).get(fieldset);
-    if (answer === undefined) return false;
-    void this.sendPrepared(connection, command, answer ?? prepareFieldset(connection, fieldset));
-    return true;
-  }
-
-  /** Returns true when the command is sent again: the server has forgotten its fieldset (HIMPORT DISCARD). */
+  /** Returns true when the command is sent again: the server does not know its fieldset. */
   recovers(command: Command, error: Error): boolean {
     const { connection } = this.deps.current;
     if (!/no such fieldset/i.test(error.message) || this.repaired?.has(command)) return false;
-    const fieldset = this.fieldsetOf(command);
-    if (connection === null || fieldset === undefined) return false;
+    // A member of a transaction is never moved.
+    if (connection === null || command.group?.kind === BatchKind.Transaction) return false;
+    const fieldset = fieldsetOf(this.fieldsets, command);
+    if (fieldset === undefined) return false;
     this.repaired ??= new WeakSet();
     this.repaired.add(command);
-    const answer = unpreparedFieldsets(connection).get(fieldset) ?? prepareFieldset(connection, fieldset);
-    void this.sendPrepared(connection, command, answer);
+    void this.sendPrepared(connection, command, fieldset);
     return true;
   }
 
-  /** A member of a transaction is never moved. */
-  private fieldsetOf(command: Command): Fieldset | undefined {
-    return command.group?.kind === BatchKind.Transaction ? undefined : fieldsetOf(this.fieldsets, command);
+  private prepare(connection: Connection, fieldset: Fieldset): Preparation {
+    this.preparing ??= new Map();
+    const { preparing } = this;
+    const answer = request(connection, "himport", prepareArgumentsOf(fieldset)).then(({ error }) => {
+      preparing.delete(fieldset);
+      return error;
+    });
+    preparing.set(fieldset, answer);
+    return answer;
   }
 
-  private async sendPrepared(
-    connection: Connection,
-    command: Command,
-    answer: Promise<Error | null>,
-  ): Promise<void> {
-    const error = await answer;
+  private async sendPrepared(connection: Connection, command: Command, fieldset: Fieldset): Promise<void> {
+    const error = await (this.preparing?.get(fieldset) ?? this.prepare(connection, fieldset));
     if (command.isSettled) return;
     const { current } = this.deps;
     if (current.connection !== connection || !current.isReady) this.deps.queueUnsent(command);

@@ -19,7 +19,6 @@ describe("CurrentConnection", () => {
   let sent: string[];
   let commands: Command[];
   let selected: number[];
-  let holdsBack: boolean;
   let connection: {
     state: ConnectionState;
     isWritable: boolean;
@@ -30,7 +29,7 @@ describe("CurrentConnection", () => {
   let offline: OfflineQueue;
 
   beforeEach(() => {
-    [sent, commands, selected, holdsBack] = [[], [], [], false];
+    [sent, commands, selected] = [[], [], []];
     connection = {
       state: ConnectionState.Ready,
       isWritable: true,
@@ -50,7 +49,6 @@ describe("CurrentConnection", () => {
       databases: { agreed: 0 },
       hasFailedAttempt: false,
       isFresh: false,
-      fieldsets: { holdsBack: ({ spec }: Command) => holdsBack && spec.lowerName === "himport" },
     };
     const listener = { onSelect: (db: number) => void selected.push(db) };
     current = new CurrentConnection(owner, { credentials: () => ({}), listener: listener as LinkListener });
@@ -133,17 +131,6 @@ describe("CurrentConnection", () => {
     expect(sent.at(-1), "the SELECT has run").to.equal("select 0");
     current.send(command("exec"));
     expect(current.isDeciding).to.equal(false);
-  });
-
-  it("sends later, and selects nothing for, a command that is held back for its fieldset", () => {
-    holdsBack = true;
-    current.send(command("himport", ["SET", "k", "f", "1"], 4));
-    expect(sent).to.deep.equal([]);
-    current.send(command("get", ["a"], 0));
-    expect(sent).to.deep.equal(["get a"]);
-    holdsBack = false;
-    current.send(command("himport", ["SET", "k", "f", "1"], 4));
-    expect(sent.slice(1)).to.deep.equal(["select 4", "himport SET k f 1"]);
   });
 
   it("gives a command that blocks, and only that, a way to be recalled", () => {

@@ -1,11 +1,11 @@
-/** The option `himportFieldsets` on one link: which SETs wait for their fieldset, and what becomes of them. */
+/** The option `himportFieldsets` on one link: which SETs are sent again behind a PREPARE, and what becomes of them. */
 
 import { expect } from "chai";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionState } from "../../../src/connection/connection-state";
-import { type Fieldset, fieldsetOf, unpreparedFieldsets } from "../../../src/connection/fieldsets";
+import { type Fieldset, fieldsetOf } from "../../../src/connection/fieldsets";
 import { ReplyError } from "../../../src/errors";
 import { type ManagedFieldsetDeps, ManagedFieldsets } from "../../../src/link/managed-fieldsets";
 import { Ending } from "../../support/ending";
@@ -60,17 +60,10 @@ describe("ManagedFieldsets", () => {
     return one;
   }
 
-  const unprepared = (): Map<Fieldset, unknown> => unpreparedFieldsets(connection as never);
+  /** The SET was refused. */
+  const recover = (one: Command): boolean => fieldsets.recovers(one, FORGOTTEN);
   const prepared = (): string[] => connection.prepares.map(({ args }) => args.map(String).join(" "));
   const failure = (command: Command): string | undefined => (command.completion as Ending).error?.message;
-
-  it("lets a SET pass whose fieldset the server knows, and all that is not one of ours", () => {
-    unprepared().set(ITEMS, null);
-    const get = new Command(specOf("get"), ["items"], false, new Ending());
-    made.push(get);
-    for (const one of [set("users"), set("others"), get]) expect(fieldsets.holdsBack(one)).to.equal(false);
-    expect(prepared()).to.deep.equal([]);
-  });
 
   it("knows a fieldset by its name, also if it is the only one", () => {
     const set = (...args: string[]): Command => {
@@ -86,9 +79,8 @@ describe("ManagedFieldsets", () => {
   });
 
   it("prepares a fieldset that is missing, and sends the SET behind it", async () => {
-    unprepared().set(USERS, null);
     const one = set(Buffer.from("users"));
-    expect(fieldsets.holdsBack(one)).to.equal(true);
+    expect(recover(one)).to.equal(true);
     expect(prepared()).to.deep.equal(["PREPARE users name age"]);
     await turn();
     expect(told).to.deep.equal([]);
@@ -98,9 +90,8 @@ describe("ManagedFieldsets", () => {
   });
 
   it("asks once for all that wait for the same fieldset, in their order", async () => {
-    unprepared().set(USERS, null);
     const all = [set("users"), set("users")];
-    for (const one of all) fieldsets.holdsBack(one);
+    for (const one of all) recover(one);
     expect(prepared()).to.have.length(1);
     connection.prepares[0]?.fulfil("OK", SHAPE);
     await turn();
@@ -108,10 +99,9 @@ describe("ManagedFieldsets", () => {
   });
 
   it("fails a SET with a copy of the error of its PREPARE", async () => {
-    unprepared().set(USERS, null);
     const [one, other] = [set("users"), set("users")];
-    fieldsets.holdsBack(one);
-    fieldsets.holdsBack(other);
+    recover(one);
+    recover(other);
     connection.prepares[0]?.fail(new ReplyError("ERR too many fieldsets"));
     await turn();
     expect([failure(one), failure(other)]).to.deep.equal([
@@ -128,9 +118,8 @@ describe("ManagedFieldsets", () => {
       () => (current.connection = new Connected()),
     ]) {
       connection = current.connection = new Connected();
-      unprepared().set(USERS, null);
       const one = set("users");
-      fieldsets.holdsBack(one);
+      recover(one);
       change();
       connection.prepares[0]?.fulfil("OK", SHAPE);
       await turn();
@@ -139,9 +128,8 @@ describe("ManagedFieldsets", () => {
   });
 
   it("does nothing for a SET that was given up meanwhile", async () => {
-    unprepared().set(USERS, null);
     const one = set("users");
-    fieldsets.holdsBack(one);
+    recover(one);
     one.fail(new Error("given up"));
     connection.prepares[0]?.fulfil("OK", SHAPE);
     await turn();
@@ -149,13 +137,8 @@ describe("ManagedFieldsets", () => {
   });
 
   it("leaves members of a transaction where they are", () => {
-    unprepared().set(USERS, null);
-    const member = set("users", BatchKind.Transaction);
-    expect([fieldsets.holdsBack(member), fieldsets.recovers(member, FORGOTTEN)]).to.deep.equal([
-      false,
-      false,
-    ]);
-    expect(fieldsets.holdsBack(set("users", BatchKind.Pipeline))).to.equal(true);
+    expect(recover(set("users", BatchKind.Transaction))).to.equal(false);
+    expect(recover(set("users", BatchKind.Pipeline))).to.equal(true);
   });
 
   it("sends a SET again, once, whose fieldset the server has forgotten", async () => {
@@ -179,7 +162,6 @@ describe("ManagedFieldsets", () => {
     expect(prepared()).to.have.length(2);
     current.connection = null;
     fieldsets.prepareAll();
-    expect(fieldsets.holdsBack(set("users"))).to.equal(false);
-    expect(fieldsets.recovers(set("users"), FORGOTTEN)).to.equal(false);
+    expect(recover(set("users"))).to.equal(false);
   });
 });
