@@ -3,20 +3,22 @@
  */
 
 import type { Command } from "../../src/command/command";
+import { TALLY, Tally } from "../../src/command/promise-completion";
 import { Pipeline } from "../../src/pipeline/pipeline";
-import { SENDER } from "../../src/pipeline/pipeline-run";
+import { SEND_BATCH, TRACE_BATCH } from "../../src/pipeline/pipeline-run";
 import { report } from "./measure";
 
 const COUNT = 1000;
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
-const answering = {
-  sendBatch(commands: readonly Command[]): void {
+const host = {
+  options: {},
+  isCluster: false,
+  [TALLY]: new Tally(),
+  [TRACE_BATCH]: () => null,
+  [SEND_BATCH](commands: readonly Command[]): void {
     for (const command of commands) command.fulfil("OK", SHAPE);
   },
-  preparation: () => null,
-  observe: () => null,
 };
-const host = { options: {}, isCluster: false, [SENDER]: answering };
 const keys = Array.from({ length: COUNT }, (_, index) => `key:${10_000 + index}`);
 
 report("pipeline: chained set, nothing sent", COUNT, () => {

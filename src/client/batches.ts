@@ -5,7 +5,7 @@
 import type { Bulk, BulkOptions } from "../pipeline/bulk";
 import type { BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline } from "../pipeline/pipeline";
-import { type PipelineHost, PipelineRun, SENDER } from "../pipeline/pipeline-run";
+import { type PipelineHost, PipelineRun } from "../pipeline/pipeline-run";
 import { LatePart } from "../util/late-part";
 import { checkMerge, mergingOf } from "./merging";
 import type { CommandList, PipelineOptions } from "./types";
@@ -28,7 +28,7 @@ export function makePipeline(
   const { merge } = options ?? (isList(commands) ? {} : (commands ?? {}));
   checkMerge("merge", merge);
   const merging = mergingOf(merge, false);
-  const run = new PipelineRun(client[SENDER], client.options.keyPrefix, false);
+  const run = new PipelineRun(client, false);
   run.mergeBy(merging);
   return fill(new OwnPipeline(client, false, run), list);
 }

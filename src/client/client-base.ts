@@ -39,17 +39,20 @@ import type {
   ReplyForms,
   ReplyRows,
 } from "../command/generated/signatures";
-import { PromiseCompletion, Tally } from "../command/promise-completion";
+import { PromiseCompletion, TALLY, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
 import { attachFamilies } from "../modules/families";
+import type { BatchFacts } from "../observability/hooks";
 import { type ClientSummary, hideData, SUMMARY } from "../observability/redact";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
   type BatchObserver,
-  type BatchSender,
+  OBSERVE,
   PIPELINE_CLASS,
   type PipelineHost,
-  SENDER,
+  type PipelineObserver,
+  SEND_BATCH,
+  TRACE_BATCH,
 } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
@@ -63,15 +66,7 @@ import {
   openBulk,
   type PipelineOptions,
 } from "./batches";
-import {
-  commandChannel,
-  hooks,
-  keepScope,
-  OBSERVE,
-  type TraceSource,
-  tellCall,
-  tracePipeline,
-} from "./client-tracer";
+import { commandChannel, hooks, keepScope, type TraceSource, tellCall, tracePipeline } from "./client-tracer";
 import { COLLECTED, notePlaces, passAlone, passBatch, refusingLate } from "./intercepted";
 import {
   type CallLimits,
@@ -131,8 +126,6 @@ export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
 export const SOURCE: unique symbol = Symbol("source");
 /** The key of the method that lends a connection to the node of a slot. */
 export const LEND: unique symbol = Symbol("lend");
-/** The counts of settled calls of the client. */
-export const TALLY: unique symbol = Symbol("tally");
 const ISSUE: unique symbol = Symbol("issue");
 const METHODS: unique symbol = Symbol("methods");
 const IS_PLAIN: unique symbol = Symbol("isPlain");
@@ -168,13 +161,11 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [IS_PLAIN] = true;
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
-  readonly [SENDER]: BatchSender;
   readonly [TALLY] = new Tally();
 
   constructor() {
     super();
     lookAtPrototype();
-    this[SENDER] = new ClientSender(this);
   }
 
   [OBSERVE]?(size: number): BatchObserver | null;
@@ -277,11 +268,10 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   with(limits: CallLimits): this;
   with(limits: CallSettings): unknown {
     this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
-    const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [SENDER]: BatchSender };
+    const view = Object.create(this[VIEW_PROTOTYPE]) as this;
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
     view[LIMITER] = makeLimiter(this.options, this[LIMITS], limits, this[LIMITER]?.call);
-    view[SENDER] = new ClientSender(view);
     return view;
   }
 
@@ -481,6 +471,22 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return completion.promise;
   }
 
+  [SEND_BATCH](commands: readonly Command[]): void {
+    if (commandChannel.isHeard) keepScope(commands);
+    const limiter = this[LIMITER];
+    if (limiter !== null) {
+      for (const command of commands) limiter.limit(command);
+      // Sends nothing when the signal of the view is already aborted.
+      if (commands.every((command) => command.isSettled)) return;
+    }
+    if (this[IS_INTERCEPTED]) notePlaces(commands);
+    this[PASS_BATCH](commands);
+  }
+
+  [TRACE_BATCH](run: BatchFacts): PipelineObserver | null {
+    return tracePipeline(run, this[SOURCE]);
+  }
+
   /** Sends a batch, each command through `sendCommand` if that has been replaced. */
   [PASS_BATCH](commands: readonly Command[]): void {
     if (commands[0]?.batch?.merging) this[OPEN_MERGER]?.();
@@ -507,52 +513,6 @@ function dispatchDirectly(client: ClientBase<ReplyMappingMode>, command: Command
   if (command.completion instanceof PromiseCompletion) command.completion.tally = client[TALLY];
   client[CHAIN].dispatchBatch([command]);
   return command.promise;
-}
-
-function noteCallSite(command: Command): void {
-  command.ensureExtra().captureCallSite();
-}
-
-/** A class, because every client has one: closures would cost half a kilobyte each. */
-class ClientSender implements BatchSender {
-  constructor(private readonly client: ClientBase<ReplyMappingMode>) {}
-
-  get tally(): Tally {
-    return this.client[TALLY];
-  }
-
-  sendBatch(commands: readonly Command[]): void {
-    sendBatch(this.client, commands);
-  }
-
-  isStrict(): boolean {
-    return this.client.options.strictArguments === true;
-  }
-
-  preparation(): ((command: Command) => void) | null {
-    const { client } = this;
-    return !client[IS_PLAIN] && client.options.showFriendlyErrorStack ? noteCallSite : null;
-  }
-
-  trace(run: Parameters<typeof tracePipeline>[0]): ReturnType<typeof tracePipeline> {
-    return tracePipeline(run, this.client[SOURCE]);
-  }
-
-  observe(size: number): BatchObserver | null {
-    return this.client[OBSERVE]?.(size) ?? null;
-  }
-}
-
-function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Command[]): void {
-  if (commandChannel.isHeard) keepScope(commands);
-  const limiter = client[LIMITER];
-  if (limiter !== null) {
-    for (const command of commands) limiter.limit(command);
-    // Sends nothing when the signal of the view is already aborted.
-    if (commands.every((command) => command.isSettled)) return;
-  }
-  if (client[IS_INTERCEPTED]) notePlaces(commands);
-  client[PASS_BATCH](commands);
 }
 
 function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {

@@ -43,9 +43,6 @@ const commandDebug = debugLog("command");
 const connectionDebug = debugLog("connection");
 const pipelineDebug = debugLog("pipeline");
 
-/** Key of the method that clients with traced transactions have; see `BatchSender.observe`. */
-export const OBSERVE: unique symbol = Symbol("observe");
-
 /**
  * The async scope of commands that a connection sends on its own account: the call that runs at that time did
  * not cause them.

@@ -53,16 +53,6 @@ export interface EventfulClient extends EventEmitter {
   silentEmit(event: string, argument: unknown): boolean;
 }
 
-/** One command as MONITOR prints it. */
-interface MonitorLine {
-  /** Seconds and microseconds, `sec.usec`. */
-  time: string;
-  args: string[];
-  /** `ip:port`, `lua` or `unix:path`. */
-  source: string;
-  database: string;
-}
-
 const MONITOR_HEAD = /^(\S+) \[(\d+) ([^\]]*)\]/;
 const MONITOR_WORD = /"((?:[^"\\]|\\.)*)"/g;
 
@@ -197,8 +187,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
   }
 
   onMonitorLine(line: string): void {
-    const { time, args, source, database } = parseMonitorLine(line);
-    this.emitSafely("monitor", time, args, source, database);
+    this.emitSafely("monitor", ...parseMonitorLine(line));
   }
 
   private emitSafely(event: string, ...args: unknown[]): void {
@@ -206,13 +195,16 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
   }
 }
 
-/** Parses a line of MONITOR: `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. */
-function parseMonitorLine(line: string): MonitorLine {
+/**
+ * Parses a line of MONITOR: `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. The source is `ip:port`, `lua` or
+ * `unix:path`.
+ */
+function parseMonitorLine(line: string): [time: string, args: string[], source: string, database: string] {
   const head = MONITOR_HEAD.exec(line);
-  if (head === null) return { time: line, args: [], source: "", database: "" };
-  const [whole, time, database, source] = head;
+  if (head === null) return [line, [], "", ""];
+  const [whole, time = "", database = "", source = ""] = head;
   const args = Array.from(line.slice(whole.length).matchAll(MONITOR_WORD), (match) =>
     (match[1] as string).replaceAll('\\"', '"'),
   );
-  return { time: time as string, args, source: source as string, database: database as string };
+  return [time, args, source, database];
 }

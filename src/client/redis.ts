@@ -6,21 +6,21 @@
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Dispatcher } from "../command/dispatcher";
+import { TALLY } from "../command/promise-completion";
 import type { CommandQueue } from "../connection/command-queue";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
-import type { BatchObserver } from "../pipeline/pipeline-run";
+import { type BatchObserver, OBSERVE } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, type ChainDeps, loadParts, PARTS } from "./chain";
-import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
+import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE } from "./client-base";
 import {
   ClientTracer,
   flushesSoFar,
   isPatched,
   noteClient,
-  OBSERVE,
   type TraceSource,
   tellGathered,
 } from "./client-tracer";

@@ -19,6 +19,9 @@ import type { ArgumentMapper, CommandSpec } from "./command-spec";
 /** From this value on `String(number)` uses an exponent, which servers do not read as an integer. */
 const EXPONENT_FROM = 1e21;
 
+/** Set when bytes became an argument without being copied; the caller resets it. */
+export const keptBytes = { wereKept: false };
+
 /**
  * The arguments of one call, ready to be encoded. Returns the given array, changed in place, or a new one if
  * arrays were flattened or the command has an argument transformer.
@@ -105,12 +108,6 @@ function convert(args: unknown[], commandName: string, copies: boolean, from = 0
   return args as Argument[];
 }
 
-/** Whether one of the prepared arguments is a Buffer. */
-export function containsBytes(args: readonly Argument[]): boolean {
-  for (let index = 0; index < args.length; index++) if (typeof args[index] !== "string") return true;
-  return false;
-}
-
 /** Copies the bytes among arguments that were prepared without copying. */
 export function captureArguments(args: Argument[]): void {
   for (let index = 0; index < args.length; index++) {
@@ -137,7 +134,9 @@ function fromObject(value: object, index: number, commandName: string, copies: b
   try {
     const bytes = bytesOf(value);
     if (bytes === null) return String(value);
-    return copies ? copyOf(bytes) : bytes;
+    if (copies) return copyOf(bytes);
+    keptBytes.wereKept = true;
+    return bytes;
   } catch (cause) {
     if (cause instanceof ArgumentError) throw cause;
     throw new ArgumentError(commandName, index + 1, "it cannot become a string (give it a toString method)", {

@@ -57,16 +57,11 @@ export function attachCommands(prototype: object): void {
 }
 
 /** Attaches one method like a built-in one: not enumerable, replaceable. */
-export function attachMethod(target: object, name: string, method: unknown): void {
-  Object.defineProperty(target, name, { value: method, writable: true, configurable: true });
+export function attachMethod(target: object, name: string, value: unknown, enumerable = false): void {
+  Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable });
 }
 
 /** Attaches one method to a single instance: enumerable, as users expect who list their scripts. */
 export function attachOwn(target: object, name: string, method: unknown): void {
-  Object.defineProperty(target, name, {
-    value: method,
-    writable: true,
-    configurable: true,
-    enumerable: true,
-  });
+  attachMethod(target, name, method, true);
 }

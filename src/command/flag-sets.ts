@@ -6,21 +6,8 @@
 import { CommandFlag } from "./command-spec";
 import { additionalCommandNames, commandNames, specOf } from "./command-table";
 
-export type FlagSetName =
-  | "VALID_IN_SUBSCRIBER_MODE"
-  | "VALID_IN_MONITOR_MODE"
-  | "ENTER_SUBSCRIBER_MODE"
-  | "EXIT_SUBSCRIBER_MODE"
-  | "WILL_DISCONNECT"
-  | "HANDSHAKE_COMMANDS"
-  | "IGNORE_RECONNECT_ON_ERROR"
-  | "BLOCKING_COMMANDS"
-  | "LAST_ARG_TIMEOUT_COMMANDS"
-  | "FIRST_ARG_TIMEOUT_COMMANDS"
-  | "BLOCK_OPTION_COMMANDS";
-
 /** The flag of each list. */
-const BITS: Readonly<Record<FlagSetName, number>> = {
+const BITS = {
   VALID_IN_SUBSCRIBER_MODE: CommandFlag.ValidInSubscriber,
   VALID_IN_MONITOR_MODE: CommandFlag.ValidInMonitor,
   ENTER_SUBSCRIBER_MODE: CommandFlag.EnterSubscriber,
@@ -35,6 +22,7 @@ const BITS: Readonly<Record<FlagSetName, number>> = {
   BLOCK_OPTION_COMMANDS: CommandFlag.BlockOption,
 };
 
+export type FlagSetName = keyof typeof BITS;
 export type FlagSets = Record<FlagSetName, string[]>;
 
 let built: FlagSets | null = null;

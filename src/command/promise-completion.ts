@@ -17,6 +17,9 @@ export interface CallListener {
   onFailed(error: Error): void;
 }
 
+/** The key of the counts of a client. */
+export const TALLY: unique symbol = Symbol("tally");
+
 export class Tally implements CallListener {
   /** Calls that became commands, including those of pipelines and transactions. */
   issued = 0;

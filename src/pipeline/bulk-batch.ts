@@ -12,7 +12,7 @@ import type { CommandMethod } from "../command/commander";
 import { AbortError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { methodOf, type Pipeline } from "./pipeline";
-import { type PipelineHost, PipelineRun, SENDER } from "./pipeline-run";
+import { type PipelineHost, PipelineRun } from "./pipeline-run";
 import { sizeOfReply } from "./reply-size";
 import type { Row } from "./transaction";
 
@@ -58,11 +58,11 @@ export class BulkBatch extends PipelineRun {
   private wakeReader: (() => void) | null = null;
 
   constructor(
-    private readonly client: PipelineHost,
+    client: PipelineHost,
     private readonly PipelineClass: typeof Pipeline,
     keepsRows: boolean,
   ) {
-    super(client[SENDER], client.options.keyPrefix, false, keepsRows);
+    super(client, false, keepsRows);
     this.batch.kind = BatchKind.Automatic;
     // A source may reuse the same memory for its next command.
     this.copiesAtOnce = true;

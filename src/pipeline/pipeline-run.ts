@@ -3,7 +3,7 @@
  * all its commands, so a thousand commands cost one promise.
  */
 
-import { captureArguments, containsBytes, prepareArguments } from "../command/argument-mappers";
+import { captureArguments, keptBytes, prepareArguments } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { Command, CommandState, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
@@ -17,7 +17,7 @@ import {
 import { CommandFlag, type CommandSpec, type ReplyShape, TRANSACTION_END } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { isForgettable } from "../command/fate";
-import type { Tally } from "../command/promise-completion";
+import { TALLY, type Tally } from "../command/promise-completion";
 import { presentUser } from "../command/watch-user";
 import type { BatchFacts } from "../observability/hooks";
 import type { Reply } from "../protocol/resp-types";
@@ -36,34 +36,29 @@ import {
 /** The code of commands that waited for a cluster which then could not be reached. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
 
-/** The keys of a client's sender, and of the pipeline class with the client's own methods. */
-export const SENDER: unique symbol = Symbol("sender");
 export const PIPELINE_CLASS: unique symbol = Symbol("pipelineClass");
+export const SEND_BATCH: unique symbol = Symbol("sendBatch");
+export const TRACE_BATCH: unique symbol = Symbol("traceBatch");
+export const OBSERVE: unique symbol = Symbol("observe");
 
-/** The members of its client that a pipeline needs. */
+/** The members of its client, or of a view of it, that a pipeline needs. */
 export interface PipelineHost {
-  readonly options: { readonly keyPrefix?: KeyPrefix | undefined };
+  readonly options: {
+    readonly keyPrefix?: KeyPrefix | undefined;
+    readonly showFriendlyErrorStack?: boolean | undefined;
+    readonly strictArguments?: boolean | undefined;
+  };
   readonly isCluster: boolean;
-  readonly [SENDER]: BatchSender;
-  [PIPELINE_CLASS]?(): { readonly prototype: object };
-}
-
-type Preparation = (command: Command) => void;
-
-/** The interface of a pipeline to the layers below; the client provides it. */
-export interface BatchSender {
-  /** Rejects arguments without a text form. */
-  isStrict?(): boolean;
-  /** Sends the batch; commands carry their outcomes. */
-  sendBatch(commands: readonly Command[]): void;
-  /** The work that each command needs when it is queued. */
-  preparation(): Preparation | null;
   /** Counts the outcomes of the commands. */
-  readonly tally?: Tally;
+  readonly [TALLY]: Tally;
+  /** The pipeline class with the client's own methods. */
+  [PIPELINE_CLASS]?(): { readonly prototype: object };
+  /** Sends the batch; commands carry their outcomes. */
+  [SEND_BATCH](commands: readonly Command[]): void;
   /** Called before a batch is sent; null without a subscriber. */
-  trace?(run: BatchFacts): PipelineObserver | null;
+  [TRACE_BATCH](run: BatchFacts): PipelineObserver | null;
   /** Called before a transaction with this many commands is sent. */
-  observe(size: number): BatchObserver | null;
+  [OBSERVE]?(size: number): BatchObserver | null;
 }
 
 /** Receives the progress of a batch, which is sent inside `around`. */
@@ -100,7 +95,6 @@ interface Parts {
 export class PipelineRun implements Completion, BatchFacts {
   /** Queued commands, and later those in flight. */
   protected commands: Command[] = [];
-  private readonly prepare: Preparation | null;
   /** Commands queued so far. */
   length = 0;
   readonly outcome: Promise<Rows | null>;
@@ -114,7 +108,9 @@ export class PipelineRun implements Completion, BatchFacts {
   /** An argument is a Buffer, so `exec()` must copy bytes. Noted early, because reading many commands again is slow. */
   private hasBytes = false;
 
+  private readonly prefix: KeyPrefix | undefined;
   private readonly isStrict: boolean;
+  private readonly keepsCallSites: boolean;
   protected readonly rows: Rows = [];
   protected callbacks: Map<number, Teller> | null = null;
   /** Commands that could not be encoded: they are never sent, and their row is the error. */
@@ -131,8 +127,7 @@ export class PipelineRun implements Completion, BatchFacts {
   private fail!: (error: Error) => void;
 
   constructor(
-    protected readonly sender: BatchSender,
-    private readonly prefix: KeyPrefix | undefined,
+    protected readonly client: PipelineHost,
     /** The pipeline is one transaction and reports only the reply of EXEC. */
     readonly isTransaction: boolean,
     /** Otherwise only the rows of failed commands are kept. */
@@ -142,8 +137,10 @@ export class PipelineRun implements Completion, BatchFacts {
       this.settle = resolve;
       this.fail = reject;
     });
-    this.isStrict = sender.isStrict?.() === true;
-    this.prepare = sender.preparation();
+    const { keyPrefix, showFriendlyErrorStack, strictArguments } = client.options;
+    this.prefix = keyPrefix;
+    this.isStrict = strictArguments === true;
+    this.keepsCallSites = Boolean(showFriendlyErrorStack);
   }
 
   /** @param carrier Receives the command and passes it to `queueCommand`, or keeps it; null: no code replaces that. */
@@ -157,6 +154,7 @@ export class PipelineRun implements Completion, BatchFacts {
       if (this.isStrict) refuseLooseArguments(spec, args);
       // Otherwise bytes are not copied until `captureArguments` is called.
       const prepared = prepareArguments(spec, args, this.copiesAtOnce);
+      if (keptBytes.wereKept) this.noteBytes();
       const command = makeCommand(spec, prepared, wantsBuffers, this);
       if (this.prefix) applyPrefix(command, this.prefix);
       this.append(command, carrier);
@@ -183,6 +181,7 @@ export class PipelineRun implements Completion, BatchFacts {
     try {
       if (this.isStrict) refuseLooseArguments(specOf("evalsha"), args);
       const command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
+      if (keptBytes.wereKept) this.noteBytes();
       command.ensureExtra().scriptBatch = this.batch;
       this.append(command, carrier);
     } catch (error) {
@@ -193,6 +192,8 @@ export class PipelineRun implements Completion, BatchFacts {
   /** Queues a command that was built by hand; its own promise is settled as well. */
   queueCommand(command: Command): void {
     if (command.completion === this) {
+      // A replaced `sendCommand` may have changed its arguments.
+      this.hasBytes = true;
       this.append(command);
       return;
     }
@@ -207,7 +208,13 @@ export class PipelineRun implements Completion, BatchFacts {
     command.pipelineIndex = this.length;
     command.inTransaction = this.openTransactions > 0;
     this.append(command);
-    command.ensureExtra().addHook(new RowOf(this, command.index));
+    const { index } = command;
+    command.ensureExtra().addHook({
+      onSettled: (error, value) => {
+        if (error === null) this.recordMapped(index, value);
+        else this.record(index, error);
+      },
+    });
   }
 
   /** Adjacent commands may be merged. */
@@ -227,10 +234,14 @@ export class PipelineRun implements Completion, BatchFacts {
       return;
     }
     command.index = this.length++;
-    this.hasBytes ||= containsBytes(command.args);
     this.batch.add(command);
     this.commands.push(command);
-    this.prepare?.(command);
+    if (this.keepsCallSites) command.ensureExtra().captureCallSite();
+  }
+
+  private noteBytes(): void {
+    keptBytes.wereKept = false;
+    this.hasBytes = true;
   }
 
   /** Takes the place of a command that cannot be sent: its row is the error. */
@@ -270,7 +281,7 @@ export class PipelineRun implements Completion, BatchFacts {
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
     this.left = this.length;
-    if (this.sender.tally !== undefined) this.sender.tally.issued += this.length;
+    this.client[TALLY].issued += this.length;
     if (this.left === 0) {
       this.settle([]);
       return;
@@ -279,7 +290,7 @@ export class PipelineRun implements Completion, BatchFacts {
     // From now on callers may change the Buffers that they passed.
     if (this.hasBytes && !this.copiesAtOnce)
       for (const command of this.commands) captureArguments(command.args);
-    const trace = this.sender.trace?.(this) ?? null;
+    const trace = this.client[TRACE_BATCH](this);
     this.trace = trace;
     this.batch.trace = trace;
     if (trace === null) this.sendAll(batchSize);
@@ -296,7 +307,7 @@ export class PipelineRun implements Completion, BatchFacts {
       this.pauseAt = this.left;
       this.sendParts();
     } else if (this.isTransaction) this.sendObserved(ready);
-    else if (ready.length > 0) this.sender.sendBatch(ready);
+    else if (ready.length > 0) this.client[SEND_BATCH](ready);
     // The queue releases each command when it is answered. Only EXEC and `abort` of a bulk need them here.
     const isNeeded = this.batch.kind !== BatchKind.Pipeline || (this.batch.flags & CommandFlag.Exec) !== 0;
     if (!isNeeded) this.commands = [];
@@ -320,9 +331,9 @@ export class PipelineRun implements Completion, BatchFacts {
   private sendObserved(commands: readonly Command[]): void {
     if (commands.length === 0) return;
     // MULTI and EXEC are not counted.
-    this.observer = this.sender.observe(this.length - 2);
-    if (this.observer === null) this.sender.sendBatch(commands);
-    else this.observer.around(() => this.sender.sendBatch(commands));
+    this.observer = this.client[OBSERVE]?.(this.length - 2) ?? null;
+    if (this.observer === null) this.client[SEND_BATCH](commands);
+    else this.observer.around(() => this.client[SEND_BATCH](commands));
   }
 
   /**
@@ -342,7 +353,7 @@ export class PipelineRun implements Completion, BatchFacts {
         if (command.extra?.script) command.extra.scriptBatch = batch;
       }
       parts.isSending = true;
-      this.sender.sendBatch(part);
+      this.client[SEND_BATCH](part);
       parts.isSending = false;
     }
   }
@@ -371,7 +382,7 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   /** Delivers the result of a transformer. A promise is awaited, as for the caller of a single command. */
-  recordMapped(index: number, value: Reply): void {
+  private recordMapped(index: number, value: Reply): void {
     if (!isThenable(value)) {
       this.record(index, null, value);
       return;
@@ -390,7 +401,7 @@ export class PipelineRun implements Completion, BatchFacts {
 
   private noteFailure(error: Error): void {
     this.failedCount++;
-    this.sender.tally?.onFailed(error);
+    this.client[TALLY].onFailed(error);
   }
 
   /** Counts the errors in the reply of EXEC; the members themselves were only answered QUEUED. */
@@ -406,7 +417,7 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   private finish(): void {
-    if (this.sender.tally !== undefined) this.sender.tally.fulfilled += this.rows.length - this.failedCount;
+    this.client[TALLY].fulfilled += this.rows.length - this.failedCount;
     // A caller that keeps the pipeline does not keep its commands.
     this.commands = [];
     this.broken = null;
@@ -453,19 +464,6 @@ export class PipelineRun implements Completion, BatchFacts {
     }
     pass(transaction ?? [], false);
     return ready;
-  }
-}
-
-/** Copies the outcome of a command with its own completion into its row. */
-class RowOf implements SettleHook {
-  constructor(
-    private readonly run: PipelineRun,
-    private readonly index: number,
-  ) {}
-
-  onSettled(error: Error | null, value?: unknown): void {
-    if (error === null) this.run.recordMapped(this.index, value);
-    else this.run.record(this.index, error);
   }
 }
 

@@ -36,7 +36,7 @@ import { MOST_SHOWN } from "../util/bounds";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
 import { INSPECT, type InspectArguments } from "../util/inspect";
-import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, SENDER } from "./pipeline-run";
+import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun } from "./pipeline-run";
 import type { Rows } from "./transaction";
 
 const RUN: unique symbol = Symbol("run");
@@ -69,7 +69,7 @@ export class Pipeline implements Commander {
     /** Its client. */
     readonly redis: PipelineHost,
     isTransaction = false,
-    run: PipelineRun = new PipelineRun(redis[SENDER], redis.options.keyPrefix, isTransaction),
+    run: PipelineRun = new PipelineRun(redis, isTransaction),
   ) {
     this.isCluster = redis.isCluster;
     this.options = redis.options;

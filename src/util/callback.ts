@@ -4,7 +4,7 @@
  * neither unwinds the client nor gets lost.
  */
 
-import { nextTick } from "./scheduling";
+import { throwLater } from "./user-code";
 
 export type Callback<T = unknown> = (error?: Error | null, result?: T) => void;
 
@@ -20,9 +20,7 @@ export function callSafely<T>(callback: Callback<T>, error: Error | null, result
     else if (result === undefined) callback(null);
     else callback(null, result);
   } catch (thrown) {
-    nextTick(() => {
-      throw thrown;
-    });
+    throwLater(thrown);
   }
 }
 

@@ -19,6 +19,10 @@ const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = t
  */
 const present = sharesTimers ? globalThis : { ...timers, queueMicrotask: process.nextTick };
 
+type Scheduler = (work: () => void) => void;
+type Starter = (work: () => void, delayMs: number) => NodeJS.Timeout;
+type Stopper = (timer: NodeJS.Timeout | undefined) => void;
+
 /** A function of fake timers has a clock, which keeps the original function. */
 function genuine<F extends object>(candidate: F, name: string, otherwise: F): F {
   let found: unknown = candidate;
@@ -29,43 +33,15 @@ function genuine<F extends object>(candidate: F, name: string, otherwise: F): F 
 }
 
 /** Like `setImmediate`: at the end of the current turn of the event loop. */
-export const atTurnEnd: (work: () => void) => void = genuine(
-  present.setImmediate,
-  "setImmediate",
-  setImmediate,
-);
+export const atTurnEnd: Scheduler = genuine(present.setImmediate, "setImmediate", setImmediate);
 /** Like `process.nextTick`: at the end of the current task, before everything else. */
-export const nextTick: (work: () => void) => void = genuine<(work: () => void) => void>(
-  process.nextTick,
-  "nextTick",
-  atTurnEnd,
-);
+export const nextTick: Scheduler = genuine<Scheduler>(process.nextTick, "nextTick", atTurnEnd);
 /** Like `queueMicrotask`: at the end of the current task, among the continuations of promises. */
-export const microtask: (work: () => void) => void = genuine(
-  present.queueMicrotask,
-  "queueMicrotask",
-  nextTick,
-);
-export const startTimer: (work: () => void, delayMs: number) => NodeJS.Timeout = genuine(
-  present.setTimeout,
-  "setTimeout",
-  setTimeout,
-);
-export const stopTimer: (timer: NodeJS.Timeout | undefined) => void = genuine(
-  present.clearTimeout,
-  "clearTimeout",
-  clearTimeout,
-);
-export const startInterval: (work: () => void, periodMs: number) => NodeJS.Timeout = genuine(
-  present.setInterval,
-  "setInterval",
-  setInterval,
-);
-export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine(
-  present.clearInterval,
-  "clearInterval",
-  clearInterval,
-);
+export const microtask: Scheduler = genuine(present.queueMicrotask, "queueMicrotask", nextTick);
+export const startTimer: Starter = genuine(present.setTimeout, "setTimeout", setTimeout);
+export const stopTimer: Stopper = genuine(present.clearTimeout, "clearTimeout", clearTimeout);
+export const startInterval: Starter = genuine(present.setInterval, "setInterval", setInterval);
+export const stopInterval: Stopper = genuine(present.clearInterval, "clearInterval", clearInterval);
 /** The longest delay of engine timers in milliseconds; a longer one would fire immediately. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Fake timers that fake the clock also set a function on the object itself; its class has the original one. */

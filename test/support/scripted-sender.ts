@@ -1,33 +1,28 @@
 /** What a pipeline hands its commands to, without a client: it keeps what it is given, and its test answers. */
 
 import type { Command } from "../../src/command/command";
-import { Tally } from "../../src/command/promise-completion";
-import type { BatchSender } from "../../src/pipeline/pipeline-run";
+import { TALLY, Tally } from "../../src/command/promise-completion";
+import { OBSERVE, type PipelineHost, SEND_BATCH, TRACE_BATCH } from "../../src/pipeline/pipeline-run";
 
-export class ScriptedSender implements BatchSender {
+export class ScriptedSender implements PipelineHost {
+  readonly isCluster = false;
   readonly tally = new Tally();
+  readonly [TALLY] = this.tally;
   readonly batches: (readonly Command[])[] = [];
   readonly told: unknown[][] = [];
-  strict = false;
-  prepares = false;
   observes = false;
   traces = false;
   onBatch: (commands: readonly Command[]) => void = () => {};
 
-  isStrict(): boolean {
-    return this.strict;
-  }
+  /** @param options Those of the client. */
+  constructor(readonly options: PipelineHost["options"] = {}) {}
 
-  sendBatch(commands: readonly Command[]): void {
+  [SEND_BATCH](commands: readonly Command[]): void {
     this.batches.push(commands);
     this.onBatch(commands);
   }
 
-  preparation(): ((command: Command) => void) | null {
-    return this.prepares ? (command) => void this.told.push(["prepared", command.name]) : null;
-  }
-
-  observe(size: number) {
+  [OBSERVE](size: number) {
     if (!this.observes) return null;
     return {
       around: (send: () => void) => {
@@ -39,7 +34,7 @@ export class ScriptedSender implements BatchSender {
     };
   }
 
-  trace() {
+  [TRACE_BATCH]() {
     if (!this.traces) return null;
     return {
       around: (send: () => void) => {

@@ -8,7 +8,7 @@ import type { Batch } from "../../../src/command/batch";
 import type { Command } from "../../../src/command/command";
 import { OptionError } from "../../../src/errors";
 import { Pipeline } from "../../../src/pipeline/pipeline";
-import { type PipelineHost, SENDER } from "../../../src/pipeline/pipeline-run";
+import type { PipelineHost } from "../../../src/pipeline/pipeline-run";
 import { ScriptedSender } from "../../support/scripted-sender";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -20,8 +20,8 @@ describe("batches of a client", () => {
   class OwnPipeline extends Pipeline {}
 
   beforeEach(() => {
-    way = new ScriptedSender();
-    host = { [SENDER]: way, options: { keyPrefix: "p:" }, isCluster: false } as unknown as PipelineHost;
+    way = new ScriptedSender({ keyPrefix: "p:" });
+    host = way;
   });
   afterEach(() => {
     for (const one of way.batches.flat()) one.fail(new Error("the test is over"));
@@ -118,8 +118,8 @@ describe("batches of a client", () => {
 
   it("are bulks, which keep rows for those who read them", async () => {
     for (const isRead of [true, false]) {
-      way = new ScriptedSender();
-      host = { [SENDER]: way, options: { keyPrefix: "p:" }, isCluster: false } as unknown as PipelineHost;
+      way = new ScriptedSender({ keyPrefix: "p:" });
+      host = way;
       const bulk = openBulk(host, OwnPipeline, [["get", "a"]], { batchSize: 1 });
       const rows: unknown[] = [];
       const over = (async () => {

@@ -8,12 +8,12 @@ import {
   INITIALIZE,
   LIMITS,
   SOURCE,
-  TALLY,
 } from "../../../src/client/client-base";
 import { LegacyCommand } from "../../../src/client/legacy-command";
 import { IS_SUBSCRIBED } from "../../../src/client/streams";
 import type { Command } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
+import { TALLY } from "../../../src/command/promise-completion";
 import { ReplyError, ReservedNameError } from "../../../src/errors";
 import { hooks } from "../../../src/observability/hooks";
 import { type ClientSummary, SUMMARY } from "../../../src/observability/redact";

@@ -7,7 +7,6 @@ import { Script } from "../../../src/command/script";
 import { type AbortError, ReplyError } from "../../../src/errors";
 import { BulkBatch } from "../../../src/pipeline/bulk-batch";
 import { defineInPipeline, Pipeline } from "../../../src/pipeline/pipeline";
-import { type PipelineHost, SENDER } from "../../../src/pipeline/pipeline-run";
 import { ScriptedSender } from "../../support/scripted-sender";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -20,9 +19,8 @@ describe("BulkBatch", () => {
   beforeEach(() => open());
 
   function open({ keepsRows = true, keyPrefix = "" } = {}): BulkBatch {
-    way = new ScriptedSender();
-    const host = { [SENDER]: way, options: { keyPrefix }, isCluster: false } as unknown as PipelineHost;
-    batch = new BulkBatch(host, OwnPipeline, keepsRows);
+    way = new ScriptedSender({ keyPrefix });
+    batch = new BulkBatch(way, OwnPipeline, keepsRows);
     return batch;
   }
 

@@ -11,7 +11,6 @@ import { Bulk, BulkBatch, type BulkOptions, type BulkSummary } from "../../../sr
 import type { BulkCommand } from "../../../src/pipeline/bulk-batch";
 import type { BulkSource } from "../../../src/pipeline/bulk-feed";
 import { Pipeline } from "../../../src/pipeline/pipeline";
-import { type PipelineHost, SENDER } from "../../../src/pipeline/pipeline-run";
 import type { Row } from "../../../src/pipeline/transaction";
 import { failureOf } from "../../support/outcome";
 import { fixedRuns } from "../../support/properties";
@@ -43,10 +42,9 @@ describe("Bulk", () => {
   });
 
   function open(source: BulkSource, options: BulkOptions = {}): Bulk {
-    const host = { [SENDER]: way, options: {}, isCluster: false } as unknown as PipelineHost;
     const openBatch = (keepsRows: boolean): BulkBatch => {
       kept.push(keepsRows);
-      const batch = new BulkBatch(host, Pipeline, keepsRows);
+      const batch = new BulkBatch(way, Pipeline, keepsRows);
       batches.push(batch);
       return batch;
     };

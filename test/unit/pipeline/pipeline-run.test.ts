@@ -18,7 +18,7 @@ describe("PipelineRun", () => {
 
   beforeEach(() => {
     way = new ScriptedSender();
-    run = new PipelineRun(way, undefined, false);
+    run = new PipelineRun(way, false);
   });
 
   const queue = (name: string, ...args: unknown[]): void => run.queue(specOf(name), args, false);
@@ -80,21 +80,21 @@ describe("PipelineRun", () => {
     ]);
   });
 
-  it("prepares every command where the client asks for it", () => {
-    way.prepares = true;
-    run = new PipelineRun(way, undefined, false);
+  it("keeps the place of each call for a client that asks for it", () => {
+    way = new ScriptedSender({ showFriendlyErrorStack: true });
+    run = new PipelineRun(way, false);
     queue("get", "a");
     queue("set", "a", 1);
-    expect(way.told).to.deep.equal([
-      ["prepared", "get"],
-      ["prepared", "set"],
-    ]);
     run.start();
-    expect(sent().length).to.equal(2);
+    expect(sent().map(({ extra }) => extra?.callSite?.stack?.includes(__filename))).to.deep.equal([
+      true,
+      true,
+    ]);
   });
 
   it("puts the prefix before keys", () => {
-    run = new PipelineRun(way, "p:", false);
+    way = new ScriptedSender({ keyPrefix: "p:" });
+    run = new PipelineRun(way, false);
     queue("mget", "a", "b");
     queue("blpop", "c", 0);
     run.start();
@@ -127,9 +127,23 @@ describe("PipelineRun", () => {
     expect(String(sent()[0]?.args[1])).to.equal("abc");
   });
 
+  it("keeps bytes that a replaced sendCommand puts into a command", () => {
+    const bytes = Buffer.from("abc");
+    const carrier = {
+      sendCommand(command: Command): void {
+        command.args[1] = bytes;
+        run.queueCommand(command);
+      },
+    };
+    run.queue(specOf("set"), ["k", "v"], false, carrier);
+    run.start();
+    bytes.fill("x");
+    expect(String(sent()[0]?.args[1])).to.equal("abc");
+  });
+
   it("gives a broken command the row of its error and sends the others", async () => {
-    way.strict = true;
-    run = new PipelineRun(way, undefined, false);
+    way = new ScriptedSender({ strictArguments: true });
+    run = new PipelineRun(way, false);
     queue("get", "a");
     queue("set", "a", { no: "text" });
     queue("get", "b");
@@ -210,7 +224,7 @@ describe("PipelineRun", () => {
     const transaction = async (...replies: unknown[]): Promise<unknown> => {
       way = new ScriptedSender();
       way.observes = true;
-      run = new PipelineRun(way, undefined, true);
+      run = new PipelineRun(way, true);
       run.openTransaction();
       queue("get", "a");
       queue("get", "b");
@@ -238,7 +252,7 @@ describe("PipelineRun", () => {
     const unavailable = (): Error => Object.assign(new Error("no node"), { code: "CLUSTER_UNAVAILABLE" });
     for (const others of [unavailable(), "1"]) {
       way = new ScriptedSender();
-      run = new PipelineRun(way, undefined, false);
+      run = new PipelineRun(way, false);
       queue("get", "a");
       queue("get", "b");
       run.start();

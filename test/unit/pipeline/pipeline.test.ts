@@ -5,7 +5,7 @@ import { LegacyCommand } from "../../../src/client/legacy-command";
 import type { Command } from "../../../src/command/command";
 import { PipelineUsedError, ReplyError } from "../../../src/errors";
 import { addToPipeline, defineInPipeline, methodOf, Pipeline } from "../../../src/pipeline/pipeline";
-import { PIPELINE_CLASS, type PipelineHost, SENDER } from "../../../src/pipeline/pipeline-run";
+import { PIPELINE_CLASS, type PipelineHost } from "../../../src/pipeline/pipeline-run";
 import { failureOf } from "../../support/outcome";
 import { ScriptedSender } from "../../support/scripted-sender";
 
@@ -17,8 +17,8 @@ describe("Pipeline", () => {
   let pipeline: Pipeline;
 
   beforeEach(() => {
-    way = new ScriptedSender();
-    host = { [SENDER]: way, options: { keyPrefix: "p:" }, isCluster: false } as unknown as PipelineHost;
+    way = new ScriptedSender({ keyPrefix: "p:" });
+    host = way;
     pipeline = new Pipeline(host);
   });
   afterEach(() => {
