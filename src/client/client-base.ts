@@ -42,10 +42,10 @@ import type {
 import { PromiseCompletion, TALLY, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
 import { attachFamilies } from "../modules/families";
-import type { BatchFacts } from "../observability/hooks";
 import { type ClientSummary, hideData, SUMMARY } from "../observability/redact";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
+  type BatchFacts,
   type BatchObserver,
   OBSERVE,
   PIPELINE_CLASS,
@@ -95,6 +95,8 @@ import {
   type SubscribingClient,
 } from "./streams";
 import type { ClientCommands, CommandList, FormedCommands, MappingOf, ReplyMappingMode } from "./types";
+
+export { TALLY };
 
 export interface ClientOptions extends LimitOptions {
   keyPrefix?: string | Buffer | undefined;

@@ -87,7 +87,6 @@ const MAY_BLOCK =
 
 /** Sets the limits of a client, or of one view of it. */
 export class Limiter {
-  private readonly signal: SignalListener | null;
   private readonly form: ReplyForm | null;
 
   readonly call: CallSettings;
@@ -103,7 +102,6 @@ export class Limiter {
     this.call = call;
     const hasReplicas = options.replicas || context.readsReplicas === true;
     if (call.readFrom === "replica" && !hasReplicas) throw new OptionError(NEEDS_REPLICAS);
-    this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);
     this.form = call.replies === undefined ? null : new ReplyForm(call.replies);
   }
 
@@ -114,7 +112,7 @@ export class Limiter {
     if (call.readFrom !== undefined) command.ensureExtra().readFrom = call.readFrom;
     if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
     if (this.form !== null) setForm(command, this.form);
-    if (this.signal !== null && !this.signal.follow(command)) return;
+    if (call.signal !== undefined && !new AbortHook(command, call.signal, context).follow()) return;
     if (call.timeout !== undefined) {
       if (call.timeout !== Number.POSITIVE_INFINITY) new CommandLimit(command, context).start(call.timeout);
     } else if (typeof options.commandTimeout === "number") {
@@ -287,56 +285,40 @@ class BlockingLimit extends Limit {
   }
 }
 
-/** Ends commands when a signal is aborted. It listens to the signal only while some of them are unsettled. */
-class SignalListener {
-  private outstanding = new Set<AbortableCommand>();
-  private readonly onAbort = (): void => {
-    const aborted = this.outstanding;
-    this.outstanding = new Set();
-    stopListening(this.signal, this.onAbort);
-    for (const one of aborted) this.abort(one);
-  };
+/** Rejects the command when the signal is aborted. */
+class AbortHook implements SettleHook {
+  private readonly issuedAtMs = userClockMs();
 
   constructor(
+    private readonly command: Command,
     private readonly signal: AbortSignal,
     private readonly context: LimitContext,
   ) {}
 
   /** Returns false when the signal is already aborted; the command has then failed. */
-  follow(command: Command): boolean {
-    const one = new AbortableCommand(this, command);
-    if (this.signal.aborted) {
-      this.abort(one);
+  follow(): boolean {
+    const { command, signal } = this;
+    if (signal.aborted) {
+      this.abort();
       return false;
     }
-    command.ensureExtra().addHook(one);
-    if (this.outstanding.size === 0) listenToAbort(this.signal, this.onAbort);
-    this.outstanding.add(one);
+    command.ensureExtra().addHook(this);
+    listenToAbort(signal, this.abort);
     return true;
   }
 
-  forget(one: AbortableCommand): void {
-    if (this.outstanding.delete(one) && this.outstanding.size === 0) stopListening(this.signal, this.onAbort);
-  }
-
-  private abort({ command, issuedAtMs }: AbortableCommand): void {
-    const details = detailsOf(command, this.context, issuedAtMs);
-    const error = withoutStack(() => new CommandAbortedError(details, this.signal.reason));
-    failAndRecall(command, error);
-  }
-}
-
-class AbortableCommand implements SettleHook {
-  readonly issuedAtMs = userClockMs();
-
-  constructor(
-    private readonly listener: SignalListener,
-    readonly command: Command,
-  ) {}
-
   onSettled(): void {
-    this.listener.forget(this);
+    stopListening(this.signal, this.abort);
   }
+
+  private readonly abort = (): void => {
+    const { command, signal } = this;
+    const details = detailsOf(command, this.context, this.issuedAtMs);
+    failAndRecall(
+      command,
+      withoutStack(() => new CommandAbortedError(details, signal.reason)),
+    );
+  };
 }
 
 /** Methods that change or read state of the client itself. */

@@ -6,7 +6,7 @@
 import type { EventEmitter } from "node:events";
 import { attachOwn, bothForms } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
-import { TALLY, type Tally } from "../command/promise-completion";
+import type { Tally } from "../command/promise-completion";
 import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import type { Link } from "../link/link";
 import { type ClientSummary, SUMMARY } from "../observability/redact";
@@ -14,7 +14,7 @@ import { PIPELINE_CLASS } from "../pipeline/pipeline-run";
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
-import { CHAIN, ClientBase, type ClientOptions, INITIALIZE, LIMITS, SOURCE } from "./client-base";
+import { CHAIN, ClientBase, type ClientOptions, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
 import { emitMessage, emitRefusal } from "./events";
 import type { Loan } from "./loan";
 import type { Lessee } from "./pooled-connection";

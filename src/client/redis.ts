@@ -6,7 +6,6 @@
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Dispatcher } from "../command/dispatcher";
-import { TALLY } from "../command/promise-completion";
 import type { CommandQueue } from "../connection/command-queue";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
@@ -15,7 +14,7 @@ import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redac
 import { type BatchObserver, OBSERVE } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, type ChainDeps, loadParts, PARTS } from "./chain";
-import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE } from "./client-base";
+import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
   flushesSoFar,

@@ -78,11 +78,10 @@ export class Command {
   index = 0;
   /** The database for which it was issued. */
   db = 0;
-  /**
-   * Lost connections: bit 0 is `mayHaveRun`, the others count `losses`. One field, because every command has
-   * it.
-   */
-  private past = 0;
+  /** Connections lost while it was the oldest unanswered command. */
+  losses = 0;
+  /** It was written to a connection that was lost before the reply. */
+  mayHaveRun = false;
   /** The slot of its first key once a cluster has routed it. */
   slot = UNROUTED;
   batch: Batch | null = null;
@@ -108,24 +107,6 @@ export class Command {
 
   get [MADE_BY_HAND](): boolean {
     return false;
-  }
-
-  /** Connections lost while it was the oldest unanswered command. */
-  get losses(): number {
-    return this.past >> 1;
-  }
-
-  /** It was written to a connection that was lost before the reply. */
-  get mayHaveRun(): boolean {
-    return (this.past & 1) !== 0;
-  }
-
-  noteLossAsOldest(): void {
-    this.past += 2;
-  }
-
-  noteLossAfterWriting(): void {
-    this.past |= 1;
   }
 
   /** A promise of the outcome; created on first access if the command is part of a pipeline. */

@@ -101,8 +101,7 @@ export class EarlyCommands {
     this.current.connection?.queue.replaceAll((command) => (sent.has(command) ? standIn(command) : command));
     const hasRunNone = refusal === null || refusesAll(refusal);
     for (const command of sent) {
-      if (!hasRunNone && command.state === CommandState.Sent && !isRead(command))
-        command.noteLossAfterWriting();
+      if (!hasRunNone && command.state === CommandState.Sent && !isRead(command)) command.mayHaveRun = true;
       if (command.extra !== null) command.extra.sentAtMs = 0;
       if (command.group !== null) command.group.isStarted = false;
       command.state = CommandState.Queued;

@@ -190,8 +190,7 @@ export function failRequests(left: Left, cause?: Error): Left {
 export function failOrKeep(left: Left, loss: Loss): readonly Command[] {
   const { sent, unsent: notSent } = left;
   const [oldest] = sent;
-  if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest, loss.livedMs))
-    oldest.noteLossAsOldest();
+  if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest, loss.livedMs)) oldest.losses++;
   let unsent = notSent.concat(loss.takeLate());
   const event = lossOf(loss.protocolError !== null, loss.mayStillRun);
   const errors = new EndingErrors({
@@ -206,7 +205,7 @@ export function failOrKeep(left: Left, loss: Loss): readonly Command[] {
     settle(command, fate, errors);
     if (fate.does !== "goes again on the next connection") return;
     if ((command.spec.flags & CommandFlag.Watch) !== 0) event.isBehindWatch = true;
-    if (event.isWritten) command.noteLossAfterWriting();
+    if (event.isWritten) command.mayHaveRun = true;
     again.push(command);
   };
   // A transaction that has lost a member is refused before its first member is handled.

@@ -36,7 +36,8 @@ export class BulkFeed {
   private batch: BulkBatch | null = null;
   private batchBytes = 0;
   private isStopped = false;
-  private isEnded = false;
+  /** The source has no more commands. */
+  isEnded = false;
   private failure: { readonly thrown: unknown } | null = null;
   /** The error that the source threw when it was closed. */
   private refusal: { readonly thrown: unknown } | null = null;
@@ -78,11 +79,6 @@ export class BulkFeed {
     if (oldest !== undefined) return oldest;
     if (this.failure !== null) throw this.failure.thrown;
     return null;
-  }
-
-  /** The source has no more commands. */
-  get isDrained(): boolean {
-    return this.isEnded;
   }
 
   /**

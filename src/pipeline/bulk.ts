@@ -206,7 +206,7 @@ export class Bulk implements AsyncIterable<Row> {
         feed.drop();
         this.account(batch);
         // The source may be endless, and a closed client accepts none of its commands.
-        if (batch.closedBy === null || feed.isDrained) continue;
+        if (batch.closedBy === null || feed.isEnded) continue;
         cutBy ??= batch.closedBy;
         await feed.stop().catch(() => {});
       }

@@ -33,6 +33,8 @@ import {
   transactionOutcome,
 } from "./transaction";
 
+export type { BatchFacts };
+
 /** The code of commands that waited for a cluster which then could not be reached. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
 

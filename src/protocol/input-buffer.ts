@@ -39,7 +39,7 @@ export class InputBuffer {
 
   /**
    * The memory for the next read; `neededBytes` is the size of the unfinished value if known. Must be called
-   * before every `commit`, because the slab is shared.
+   * before every read, because the slab is shared. The reader adds the number of bytes to `end`.
    */
   reserve(neededBytes: number): Uint8Array {
     if (this.start === this.end) {
@@ -50,17 +50,17 @@ export class InputBuffer {
     return this.bytes.subarray(this.end, neededBytes > LARGE_BYTES ? this.end + LARGE_BYTES : undefined);
   }
 
-  /** `byteCount` bytes were read into the memory from `reserve`. */
-  commit(byteCount: number): void {
-    this.end += byteCount;
-  }
-
   /**
    * Every unread byte is below 0x80; false also if unknown. Checks only on demand, because Buffers do not need
    * it.
    */
   get isAscii(): boolean {
-    if (this.lookedAt < this.end) this.look();
+    if (this.lookedAt >= this.end) return this.hasOnlyAscii;
+    const isShort = this.lookedAt - this.start <= RECHECKED_BYTES;
+    if (isShort) this.hasOnlyAscii = true;
+    const from = isShort ? this.start : this.lookedAt;
+    if (this.hasOnlyAscii) this.hasOnlyAscii = isAscii(this.bytes.subarray(from, this.end));
+    this.lookedAt = this.end;
     return this.hasOnlyAscii;
   }
 
@@ -74,7 +74,7 @@ export class InputBuffer {
     }
     this.makeRoom(neededBytes, chunk.length);
     this.bytes.set(chunk, this.end);
-    this.commit(chunk.length);
+    this.end += chunk.length;
   }
 
   /** Ends a step: unread bytes move out of borrowed memory. */
@@ -138,13 +138,5 @@ export class InputBuffer {
     this.start = 0;
     this.bytes = block;
     this.own = block;
-  }
-
-  private look(): void {
-    const isShort = this.lookedAt - this.start <= RECHECKED_BYTES;
-    if (isShort) this.hasOnlyAscii = true;
-    const from = isShort ? this.start : this.lookedAt;
-    if (this.hasOnlyAscii) this.hasOnlyAscii = isAscii(this.bytes.subarray(from, this.end));
-    this.lookedAt = this.end;
   }
 }

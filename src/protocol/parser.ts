@@ -91,22 +91,17 @@ export class Parser {
 
   /** The memory for the next read. Must be called before every read, because the memory is shared. */
   reserve(): Uint8Array {
-    return this.ownRoom() ?? this.input.reserve(this.neededBytes);
-  }
-
-  /** The memory of a value that is read into its own Buffer. */
-  private ownRoom(): Uint8Array | null {
-    return this.passing.left > 0 ? this.passing.room : null;
+    return this.passing.room ?? this.input.reserve(this.neededBytes);
   }
 
   /** `byteCount` bytes were read into the memory from `reserve`. */
   commit(byteCount: number): void {
     if (!this.isLive) return;
-    if (this.ownRoom() !== null) {
+    if (this.passing.room !== null) {
       this.passing.left -= byteCount;
       this.input.origin += byteCount;
     } else {
-      this.input.commit(byteCount);
+      this.input.end += byteCount;
       this.execute();
     }
   }
@@ -168,7 +163,7 @@ export class Parser {
     const stop = message.read(this.bytes, this.at, this.end);
     if (stop < 0) return false;
     this.at = stop;
-    this.builder.skip();
+    this.builder.isIdle = true;
     message.isAscii = this.isAscii;
     this.sink.onMessage(message);
     message.letGo();
@@ -277,10 +272,14 @@ export class Parser {
     const { builder } = this;
     if (builder.isDropping) return builder.place(null);
     if (this.has(Decode.Buffers)) return builder.place(copyBytes(this.bytes, start, stop));
-    if (stop - start <= MAX_TEXT_BYTES)
-      return builder.place(decodeText(this.bytes, start, stop, this.isAscii));
-    builder.failReply(new ReplyTooLongError(`${stop - start} bytes`));
-    return builder.place(null);
+    if (stop - start > MAX_TEXT_BYTES) return this.refuseText(stop - start);
+    return builder.place(decodeText(this.bytes, start, stop, this.isAscii));
+  }
+
+  /** The text is longer than the longest string: only its command fails. */
+  private refuseText(size: number): boolean {
+    this.builder.failReply(new ReplyTooLongError(`${size} bytes`));
+    return this.builder.place(null);
   }
 
   private readChunk(): boolean {
@@ -311,9 +310,8 @@ export class Parser {
     const chunks = builder.takeChunks(frame);
     if (chunks === null) return builder.place(null);
     if (this.has(Decode.Buffers)) return builder.place(Buffer.concat(chunks));
-    if (size <= MAX_TEXT_BYTES) return builder.place(decodeText(Buffer.concat(chunks), 0, size, false));
-    builder.failReply(new ReplyTooLongError(`${size} bytes`));
-    return builder.place(null);
+    if (size > MAX_TEXT_BYTES) return this.refuseText(size);
+    return builder.place(decodeText(Buffer.concat(chunks), 0, size, false));
   }
 
   // --- aggregates ------------------------------------------------------------------------
@@ -401,9 +399,16 @@ export class Parser {
     return -1;
   }
 
-  /** Returns false while more bytes are to come. */
+  /** Skips the rest of an overlong text. Returns false while more bytes are to come. */
   private passLine(): boolean {
-    if (!this.skipLine()) return false;
+    const { bytes, end } = this;
+    this.searched = 0;
+    let i = this.at;
+    for (; i < end; i++) if (bytes[i] === CR || bytes[i] === LF) break;
+    this.at = i;
+    if (i === end || (bytes[i] === CR && i + 1 === end)) return false;
+    if (!this.hasLineEndAt(i)) return false;
+    this.at = i + 2;
     this.isSkippingLine = false;
     return this.builder.place(null);
   }
@@ -510,19 +515,6 @@ export class Parser {
     if (!isBare && bytes[i + 1] === LF) return i;
     this.fail(isBare ? "LF without CR" : "CR without LF", i);
     return -1;
-  }
-
-  /** Skips the current line. Returns false while its end has not arrived. */
-  private skipLine(): boolean {
-    const { bytes, end } = this;
-    this.searched = 0;
-    let i = this.at;
-    for (; i < end; i++) if (bytes[i] === CR || bytes[i] === LF) break;
-    this.at = i;
-    if (i === end || (bytes[i] === CR && i + 1 === end)) return false;
-    if (!this.hasLineEndAt(i)) return false;
-    this.at = i + 2;
-    return true;
   }
 
   /** True if CRLF is at `place`; both bytes have arrived. */

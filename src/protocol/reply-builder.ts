@@ -61,11 +61,6 @@ export class ReplyBuilder {
     if (this.depth === 0) this.frames = [];
   }
 
-  /** The current reply was read in another way. */
-  skip(): void {
-    this.isIdle = true;
-  }
-
   /** The next value to be placed is an error reply. */
   noteError(): void {
     if (this.depth === 0 && this.outcome === Outcome.Value) this.outcome = Outcome.Error;

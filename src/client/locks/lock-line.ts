@@ -5,9 +5,8 @@
  */
 
 import type { Command } from "../../command/command";
-import { TALLY } from "../../command/promise-completion";
 import { startTimer, stopTimer } from "../../util/scheduling";
-import { type ClientBase, LEND, SOURCE } from "../client-base";
+import { type ClientBase, LEND, SOURCE, TALLY } from "../client-base";
 import { LeasedConnection } from "../leased-connection";
 import type { Loan } from "../loan";
 import type { LockingClient } from "./locking-client";

@@ -1,8 +1,7 @@
 /** The members of its client that a lock needs. */
 
 import type { Command } from "../../command/command";
-import type { TALLY } from "../../command/promise-completion";
-import type { LEND, SOURCE } from "../client-base";
+import type { LEND, SOURCE, TALLY } from "../client-base";
 import type { LendTerms, Loan } from "../loan";
 
 export interface LockingClient {

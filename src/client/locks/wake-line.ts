@@ -4,12 +4,11 @@
  * to CLIENT TRACKING, waiters rely on their timers.
  */
 
-import { TALLY } from "../../command/promise-completion";
 import type { Connection } from "../../connection/connection";
 import { ReplyError } from "../../errors";
 import type { Reply } from "../../protocol/resp-types";
 import { startTimer, stopTimer } from "../../util/scheduling";
-import { type ClientBase, LEND, SOURCE } from "../client-base";
+import { type ClientBase, LEND, SOURCE, TALLY } from "../client-base";
 import { LeasedConnection } from "../leased-connection";
 import type { Loan } from "../loan";
 import type { LockingClient } from "./locking-client";

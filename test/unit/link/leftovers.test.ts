@@ -123,7 +123,7 @@ describe("closing", () => {
     const { kind } = unit;
     const one = book.command(kind === "get" ? "get" : "quit", name, kind === "quit as bytes");
     one.state = unit.isSent ? CommandState.Sent : CommandState.Queued;
-    if (unit.mayHaveRun) one.noteLossAfterWriting();
+    if (unit.mayHaveRun) one.mayHaveRun = true;
     if (unit.isSettled) one.fail(new Error("given up"));
     return one;
   }
@@ -174,7 +174,7 @@ describe("closing", () => {
 
   function one(word: string, name: string, mayHaveRun = false): Command {
     const one = book.command(word, name);
-    if (mayHaveRun) one.noteLossAfterWriting();
+    if (mayHaveRun) one.mayHaveRun = true;
     return one;
   }
 

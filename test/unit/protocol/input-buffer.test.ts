@@ -15,7 +15,7 @@ function step(input: InputBuffer, text: string, restBytes: number, neededBytes =
   const room = input.reserve(neededBytes);
   expect(room.length).to.be.at.least(text.length);
   Buffer.from(room.buffer, room.byteOffset, room.length).write(text, "latin1");
-  input.commit(text.length);
+  input.end += text.length;
   input.start = input.end - restBytes;
   input.keepRest();
   return room.length;

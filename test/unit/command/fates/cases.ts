@@ -131,7 +131,7 @@ function* lostWritten(): Generator<FateCase> {
         const { command, ending } = play(word, kind, state);
         command.state = CommandState.Sent;
         if (loss.own !== null) command.ensureExtra().retryPolicy = loss.own;
-        for (let n = 0; n < loss.losses; n++) command.noteLossAsOldest();
+        for (let n = 0; n < loss.losses; n++) command.losses++;
         const again = failOrKeep({ sent: [command], unsent: [] }, rulesOf(loss));
         yield {
           event: "lost, written",
@@ -148,7 +148,7 @@ function* lostUnwritten(): Generator<FateCase> {
         for (const isGarbled of [false, true]) {
           const { command, ending } = play(word, kind, state);
           command.state = CommandState.Queued;
-          if (mayHaveRun) command.noteLossAfterWriting();
+          if (mayHaveRun) command.mayHaveRun = true;
           const again = failOrKeep({ sent: [], unsent: [command] }, rulesOf({ ...PLAIN_LOSS, isGarbled }));
           yield {
             event: "lost, not written",
@@ -235,7 +235,7 @@ function* closed(): Generator<FateCase> {
       for (const isWritten of [false, true])
         for (const mayHaveRun of [false, true]) {
           const { command, ending } = play(word);
-          if (mayHaveRun) command.noteLossAfterWriting();
+          if (mayHaveRun) command.mayHaveRun = true;
           command.state = isWritten ? CommandState.Sent : CommandState.Queued;
           const leftovers = new LeftoverCommands({}, new OfflineQueue(), {
             takeover: takeoverOf(how, []),
@@ -264,7 +264,7 @@ function* waitingInVain(): Generator<FateCase> {
       for (const [reason, makeError] of Object.entries(REASONS))
         for (const mayHaveRun of [false, true]) {
           const { command, ending } = play(word);
-          if (mayHaveRun) command.noteLossAfterWriting();
+          if (mayHaveRun) command.mayHaveRun = true;
           const taken: Command[] = [];
           endCommands([command], takeoverOf(how, taken), makeError);
           yield {
@@ -285,7 +285,7 @@ function* tooLate(): Generator<FateCase> {
     for (const how of TAKEOVERS)
       for (const [reason, makeError, mayHaveRun] of reasonsAndPasts()) {
         const { command, ending } = play(word);
-        if (mayHaveRun) command.noteLossAfterWriting();
+        if (mayHaveRun) command.mayHaveRun = true;
         const taken: Command[] = [];
         const deps = { takeover: takeoverOf(how, taken), counts: new ConnectionCounts() };
         new LeftoverCommands({}, new OfflineQueue(), deps).turnAway([command], makeError);
@@ -319,7 +319,7 @@ function* endedInDoubt(): Generator<FateCase> {
   for (const [reason, makeError] of Object.entries(REASONS))
     for (const mayHaveRun of [false, true]) {
       const { command, ending } = play("get");
-      if (mayHaveRun) command.noteLossAfterWriting();
+      if (mayHaveRun) command.mayHaveRun = true;
       endCommands([command], null, makeError);
       yield {
         event: "ended by an error",
@@ -472,7 +472,7 @@ function* nodeGone(): Generator<FateCase> {
           for (const kind of ["single", "automatic", "pipeline"] as const) {
             const { command, ending } = play("set", kind);
             command.slot = 7;
-            if (mayHaveRun) command.noteLossAfterWriting();
+            if (mayHaveRun) command.mayHaveRun = true;
             const back: Returned[] = [];
             const redirector = redirectorOf(retryDelayOnFailover, triesLeft, back);
             redirector.isActive = isActive;

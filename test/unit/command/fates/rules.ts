@@ -95,7 +95,7 @@ export function* rules(): Generator<Rule> {
     command.ensureExtra().script = { ...reference, bySha: command.spec };
   };
   const often: Prepare = (command) => {
-    for (let loss = 0; loss < DEFAULT_RESEND_POLICY.maxLosses; loss++) command.noteLossAsOldest();
+    for (let loss = 0; loss < DEFAULT_RESEND_POLICY.maxLosses; loss++) command.losses++;
   };
   const own: Prepare = (command) => {
     command.origin = Origin.Connection;
