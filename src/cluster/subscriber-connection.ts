@@ -13,6 +13,9 @@ import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import type { Link } from "../link/link";
+import type { Takeover } from "../link/link-options";
+import type { LinkStatus } from "../link/link-state";
+import type { Message } from "../protocol/message";
 import { clockMs } from "../util/scheduling";
 import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
 
@@ -20,16 +23,15 @@ export interface SubscriberClient extends Dispatcher {
   readonly link: Link;
 }
 
-/** Receives the events of a connection that it opened. */
-export interface SubscriberListener {
-  /** False once another connection has taken its place: the new connection may receive the same messages. */
-  readonly isCurrent: boolean;
-  onReady(): void;
-  onEnded(): void;
-  /** Unanswered commands. */
-  onOrphans(commands: readonly Command[]): void;
+/** Receives the events of the link of a connection. */
+export interface SubscriberSupervisor {
+  readonly takeover: Takeover;
+  onStatus(status: LinkStatus): void;
+  onNamedError(type: string, error: Error): void;
+  /** Returns true when the command was redirected or ended. */
   onReplyError(command: Command, error: Error): boolean;
   onShardLost(channel: Buffer): void;
+  onMessage(message: Message): void;
 }
 
 /** The interval between checks whether a node is alive. */

@@ -18,6 +18,8 @@ import type { Dispatcher } from "../command/dispatcher";
 import { completionOf, ownCommand } from "../command/own-command";
 import { SUBSCRIBING, SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
+import type { Message } from "../protocol/message";
+import { debugLog } from "../util/debug";
 import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
@@ -30,25 +32,31 @@ import {
   type NameKey,
   type SubscriberClient,
   SubscriberConnection,
-  type SubscriberListener,
+  type SubscriberSupervisor,
 } from "./subscriber-connection";
 import type { Placement } from "./subscription-placement";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
+const debug = debugLog("subscriber");
+
+/** The collaborators that are created later. */
 export interface ReconcilerDeps {
-  open(node: ClusterNode, listener: SubscriberListener): SubscriberClient;
-  /** The slot map may be stale. */
-  onStale(): void;
-  /** A node has lost slots and knows their new owner. */
-  onSlotsLost(node: ClusterNode): void;
-  /** A node has reported a new master for a slot. */
-  onMoved(slot: number, target: NodeAddress): void;
-  onConnectionOpened(node: ClusterNode): void;
-  onConnectionClosed(node: ClusterNode): void;
+  readonly owners: { learn(slot: number, target: NodeAddress): void };
+  /** `isActive`: false while the client is closing; then subscriptions are not restored. */
+  readonly redirector: { readonly isActive: boolean };
+  readonly refresher: { request(hint: null): void; askAtOnce(node: ClusterNode): void };
+}
+
+export interface ReconcilerOwner {
+  open(node: ClusterNode, supervisor: SubscriberSupervisor): SubscriberClient;
+  onMessage(message: Message, node: ClusterNode): void;
+  onNodeError(error: Error, node: ClusterNode): void;
+  onConnectionOpened?(): void;
+  onConnectionClosed?(): void;
   /** The server rejects names, perhaps after it accepted them before; they are given up. */
   onRefused(error: Error, node: ClusterNode, kind: SubscriptionKind, names: readonly Buffer[]): void;
   /** Every wanted name is subscribed. */
-  onSettled(): void;
+  onSettled?(): void;
   onGap(gap: SubscriptionGap): void;
 }
 
@@ -98,11 +106,12 @@ export class SubscriptionReconciler implements Dispatcher {
     private readonly placement: Placement,
     private readonly maxRedirections: number,
     private readonly deps: ReconcilerDeps,
+    private readonly owner: ReconcilerOwner,
   ) {}
 
   /** Messages are being lost, and a new table would help. */
   get isInHurry(): boolean {
-    return this.isActive && this.illSinceMs !== null && clockMs() - this.illSinceMs < HURRY_MS;
+    return this.illSinceMs !== null && clockMs() - this.illSinceMs < HURRY_MS;
   }
 
   isWanted(kind: SubscriptionKind, name: Buffer): boolean {
@@ -181,19 +190,27 @@ export class SubscriptionReconciler implements Dispatcher {
 
   // --- events of connections ---------------------------------------------------------------
 
-  private listenerOf(connection: SubscriberConnection): SubscriberListener {
-    const isCurrent = (): boolean => this.isCurrent(connection);
+  private supervisorOf(connection: SubscriberConnection): SubscriberSupervisor {
     return {
-      get isCurrent() {
-        return isCurrent();
+      takeover: {
+        takesOver: () => this.deps.redirector.isActive,
+        takeOver: (commands) => this.onOrphans(commands),
+        madeWhole: (commands) => commands,
       },
-      onReady: () => {
-        connection.wasReady = true;
+      onStatus: (status) => {
+        debug("the connection for subscriptions is now %s", status);
+        if (status === "ready") connection.wasReady = true;
+        else if (status === "end") this.onEnded(connection);
       },
-      onEnded: () => this.onEnded(connection),
-      onOrphans: (commands) => this.onOrphans(commands),
+      onNamedError: (type, error) => {
+        if (type === "error") this.owner.onNodeError(error, connection.node);
+      },
       onReplyError: (command, error) => this.onReplyError(connection, command, error),
       onShardLost: (channel) => this.onShardLost(connection, channel),
+      // The connection that has taken its place may receive the same messages.
+      onMessage: (message) => {
+        if (this.isCurrent(connection)) this.owner.onMessage(message, connection.node);
+      },
     };
   }
 
@@ -210,7 +227,7 @@ export class SubscriptionReconciler implements Dispatcher {
     const pauseMs = wasReady ? openedAtMs + FIRST_PAUSE_MS - clockMs() : pauseAfter(failures);
     this.pauses.set(node.key, { failures, untilMs: clockMs() + pauseMs });
     this.placement.leave(node);
-    this.deps.onStale();
+    this.deps.refresher.request(null);
     this.book(0);
   }
 
@@ -232,8 +249,8 @@ export class SubscriptionReconciler implements Dispatcher {
     if (!this.placement.isSpread) return;
     // As a replica the node would accept the subscription, and receive messages only once its new master knows it.
     this.left.set(key, { node: connection.node, untilMs: clockMs() + GOSSIP_MS });
-    if (this.quickLooks < MOST_QUICK_LOOKS) this.deps.onSlotsLost(connection.node);
-    else this.deps.onStale();
+    if (this.quickLooks < MOST_QUICK_LOOKS) this.deps.refresher.askAtOnce(connection.node);
+    else this.deps.refresher.request(null);
     this.bookAfterMove();
   }
 
@@ -247,9 +264,9 @@ export class SubscriptionReconciler implements Dispatcher {
       return true;
     }
     if (redirect.kind === RedirectKind.Moved && redirect.target !== null) {
-      this.deps.onMoved(redirect.slot, redirect.target);
+      this.deps.owners.learn(redirect.slot, redirect.target);
     }
-    this.deps.onStale();
+    this.deps.refresher.request(null);
     if (isOwn(command)) command.fail(error);
     else this.follow(connection, command, error);
     return true;
@@ -290,9 +307,11 @@ export class SubscriptionReconciler implements Dispatcher {
       this.book(waitMs);
       return null;
     }
-    const connection = new SubscriberConnection(node, (made) => this.deps.open(node, this.listenerOf(made)));
+    const connection = new SubscriberConnection(node, (made) =>
+      this.owner.open(node, this.supervisorOf(made)),
+    );
     this.connections.set(node.key, connection);
-    this.deps.onConnectionOpened(node);
+    this.owner.onConnectionOpened?.();
     connection.client.link.connect().catch(() => {});
     return connection;
   }
@@ -321,7 +340,7 @@ export class SubscriptionReconciler implements Dispatcher {
       if (isGivenUp) this.wanted.forget(kind, names);
       for (const name of names) this.wanted.miss(kind, name, connection.heardAtMs);
     }
-    this.deps.onConnectionClosed(connection.node);
+    this.owner.onConnectionClosed?.();
   }
 
   /** A SUBSCRIBE of the caller was confirmed, perhaps on a connection that is no longer used. */
@@ -359,15 +378,10 @@ export class SubscriptionReconciler implements Dispatcher {
 
   /** Checks whether the nodes are alive, and runs a pass once a second. */
   private check(): void {
-    let isSilent = false;
     for (const connection of [...this.connections.values()]) {
       connection.check();
-      if (connection.isSilent) isSilent = true;
+      if (connection.isSilent) this.deps.refresher.request(null);
       if (connection.isForsaken && this.placement.isReplaceable(connection.node)) this.leave(connection);
-    }
-    if (isSilent) {
-      this.illSinceMs ??= clockMs();
-      this.deps.onStale();
     }
     if (++this.checks % CHECKS_UNTIL_LOOK === 0 && this.timer === undefined) this.look();
   }
@@ -511,7 +525,7 @@ export class SubscriptionReconciler implements Dispatcher {
     }
     if (error instanceof ReplyError || error instanceof TooManyRedirectionsError) {
       this.wanted.forget(kind, names);
-      this.deps.onRefused(error, node, kind, names);
+      this.owner.onRefused(error, node, kind, names);
     } else if (error !== null) return;
     if (![...this.connections.values()].some(({ asked }) => asked.size > 0)) this.look();
   }
@@ -522,8 +536,8 @@ export class SubscriptionReconciler implements Dispatcher {
     this.isUnsettled = false;
     this.quickLooks = 0;
     const gap = this.wanted.takeGap();
-    if (gap !== null) this.deps.onGap(gap);
-    this.deps.onSettled();
+    if (gap !== null) this.owner.onGap(gap);
+    this.owner.onSettled?.();
   }
 
   /** SUNSUBSCRIBE without channels ends all of them, on every node. */

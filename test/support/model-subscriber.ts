@@ -1,15 +1,38 @@
 /** One connection for subscriptions of a cluster client, without a server: it does what its test says. */
 
 import type { ClusterNode } from "../../src/cluster/cluster-node";
-import type { SubscriberClient, SubscriberListener } from "../../src/cluster/subscriber-connection";
+import type { SubscriberClient, SubscriberSupervisor } from "../../src/cluster/subscriber-connection";
+import type { ReconcilerDeps, ReconcilerOwner } from "../../src/cluster/subscription-reconciler";
 import type { Command } from "../../src/command/command";
 import { SubscriptionKind, Subscriptions } from "../../src/connection/subscriptions";
+import { ConnectionClosedError } from "../../src/errors";
+import type { Message } from "../../src/protocol/message";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 const KINDS: Readonly<Record<string, SubscriptionKind>> = {
   "": SubscriptionKind.Channel,
   p: SubscriptionKind.Pattern,
   s: SubscriptionKind.Shard,
+};
+
+/** A message that knows whether it has reached the owner. */
+type ModelMessage = Message & { isHeard: boolean };
+
+/** An owner that only notes which messages reach it. */
+export const DEAF: Omit<ReconcilerOwner, "open"> = {
+  onMessage: (message) => {
+    (message as ModelMessage).isHeard = true;
+  },
+  onNodeError: () => {},
+  onRefused: () => {},
+  onGap: () => {},
+};
+
+/** Modules of a cluster that do nothing. */
+export const IDLE_MODULES: ReconcilerDeps = {
+  owners: { learn: () => {} },
+  redirector: { isActive: true },
+  refresher: { request: () => {}, askAtOnce: () => {} },
 };
 
 export class ModelSubscriber {
@@ -22,7 +45,7 @@ export class ModelSubscriber {
 
   constructor(
     readonly node: ClusterNode,
-    readonly listener: SubscriberListener,
+    private readonly supervisor: SubscriberSupervisor,
   ) {
     const self = this;
     const link = {
@@ -44,17 +67,17 @@ export class ModelSubscriber {
   open(): void {
     if (this.status !== "connecting") return;
     this.status = "ready";
-    this.listener.onReady();
+    this.supervisor.onStatus("ready");
   }
 
-  /** Answers the oldest command; false if there is none. An error is shown to the listener first. */
+  /** Answers the oldest command; false if there is none. An error is shown to the supervisor first. */
   answer(refusal: (command: Command) => Error | null = () => null): boolean {
     const command = this.status === "ready" ? this.given.shift() : undefined;
     if (command === undefined) return false;
     if (command.isSettled) return true;
     const error = refusal(command);
     if (error === null) this.confirm(command);
-    else if (!this.listener.onReplyError(command, error)) command.fail(error);
+    else if (!this.supervisor.onReplyError(command, error)) command.fail(error);
     return true;
   }
 
@@ -63,8 +86,19 @@ export class ModelSubscriber {
     if (this.status === "end") return;
     this.status = "end";
     const left = this.given.splice(0).filter((one) => !one.isSettled);
-    this.listener.onEnded();
-    this.listener.onOrphans(left);
+    this.supervisor.onStatus("end");
+    this.supervisor.takeover.takeOver(left, new ConnectionClosedError());
+  }
+
+  shardLost(channel: string): void {
+    this.supervisor.onShardLost(Buffer.from(channel));
+  }
+
+  /** Its messages reach the client. */
+  get isCurrent(): boolean {
+    const message = { isHeard: false } as ModelMessage;
+    this.supervisor.onMessage(message);
+    return message.isHeard;
   }
 
   names(kind: SubscriptionKind): string[] {

@@ -5,7 +5,7 @@
 
 import { expect } from "chai";
 import type { ClusterNode } from "../../src/cluster/cluster-node";
-import type { SubscriberClient, SubscriberListener } from "../../src/cluster/subscriber-connection";
+import type { SubscriberClient, SubscriberSupervisor } from "../../src/cluster/subscriber-connection";
 import type { Command } from "../../src/command/command";
 import { Ending } from "./ending";
 import { ModelSubscriber } from "./model-subscriber";
@@ -34,8 +34,8 @@ export abstract class SubscriberBench<Modules extends CommandModules> {
 
   constructor(protected readonly home: InVirtualTime<Modules>) {}
 
-  protected readonly open = (node: ClusterNode, listener: SubscriberListener): SubscriberClient => {
-    const made = new ModelSubscriber(node, listener);
+  protected readonly open = (node: ClusterNode, supervisor: SubscriberSupervisor): SubscriberClient => {
+    const made = new ModelSubscriber(node, supervisor);
     this.connections.push(made);
     return made.client;
   };

@@ -7,29 +7,23 @@
 import type { ClusterNode } from "../../cluster/cluster-node";
 import type { NodePool } from "../../cluster/node-pool";
 import type { SlotMap } from "../../cluster/slot-map";
-import type { SlotOwners } from "../../cluster/slot-owners";
-import type { SubscriberClient, SubscriberListener } from "../../cluster/subscriber-connection";
 import { AnyNode, type Placement, SlotMasters } from "../../cluster/subscription-placement";
-import { type ReconcilerDeps, SubscriptionReconciler } from "../../cluster/subscription-reconciler";
+import {
+  type ReconcilerDeps,
+  type ReconcilerOwner,
+  SubscriptionReconciler,
+} from "../../cluster/subscription-reconciler";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { SubscriptionKind } from "../../connection/subscriptions";
 import type { Message } from "../../protocol/message";
-import { debugLog } from "../../util/debug";
 import type { ClusterOptions } from "../options/cluster-options";
-import type { LinkSupervisor } from "../redis-events";
 import type { ViewFactory } from "./node-views";
 
-const debug = debugLog("subscriber");
-
-export interface SubscriptionsDeps {
+export interface SubscriptionsDeps extends ReconcilerDeps {
   readonly slots: SlotMap;
-  readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly views: ViewFactory;
-  /** `isActive`: false while the client is closing; then subscriptions are not restored. */
-  readonly redirector: { readonly isActive: boolean };
-  readonly refresher: { request(hint: null): void; askAtOnce(node: ClusterNode): void };
   readonly owner: {
     onNodeError(error: Error, key: string): void;
     onMessage(message: Message): void;
@@ -39,10 +33,8 @@ export interface SubscriptionsDeps {
   };
 }
 
-/** Receives the reports of subscriptions of the client itself. */
-export type SubscriptionsHome = Pick<ReconcilerDeps, "onRefused" | "onSettled" | "onGap"> & {
-  onMessage(message: Message, node: ClusterNode): void;
-};
+/** Receives the reports of one kind of subscriptions. */
+type SubscriptionReports = Omit<ReconcilerOwner, "open">;
 
 export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: SubscriptionReconciler;
@@ -57,15 +49,29 @@ export class ClusterSubscriptions implements Dispatcher {
     options: Pick<ClusterOptions, "shardedSubscribers" | "redisOptions">,
     private readonly deps: SubscriptionsDeps,
   ) {
-    const placement = new AnyNode((instead) => this.choose(instead));
-    this.classic = this.make(placement, this.depsFor("subscriber"));
+    const { owner, slots } = deps;
+    const reports: SubscriptionReports = {
+      onMessage: (message) => owner.onMessage(message),
+      onNodeError: (error, { key }) => owner.onNodeError(error, key),
+      onRefused: (error, { key }, kind, names) => {
+        owner.onNodeError(error, key);
+        for (const name of names) owner.onNameRefused(kind, name, error);
+      },
+      onGap: (gap) => owner.emit("gap", gap),
+    };
+    const shardedReports: SubscriptionReports = {
+      ...reports,
+      onNodeError: (error, { key }) => {
+        owner.onNodeError(error, key);
+        owner.emit("nodeError", error, key);
+      },
+      onConnectionOpened: () => owner.emit("+subscriber"),
+      onConnectionClosed: () => owner.emit("-subscriber"),
+      onSettled: () => owner.emit("subscribersReady"),
+    };
+    this.classic = this.add("subscriber", new AnyNode((instead) => this.choose(instead)), reports);
     this.sharded = options.shardedSubscribers
-      ? this.make(new SlotMasters(deps.slots), {
-          ...this.depsFor("ssubscriber"),
-          onConnectionOpened: () => deps.owner.emit("+subscriber"),
-          onConnectionClosed: () => deps.owner.emit("-subscriber"),
-          onSettled: () => deps.owner.emit("subscribersReady"),
-        })
+      ? this.add("ssubscriber", new SlotMasters(slots), shardedReports)
       : null;
     this.isEager = options.redisOptions?.lazyConnect === false;
   }
@@ -86,13 +92,14 @@ export class ClusterSubscriptions implements Dispatcher {
     return this.classic.isWanted(...name) || this.sharded?.isWanted(...name) === true;
   }
 
-  /** Subscriptions of the client itself. Their connections have the kind in their name. */
-  add(
-    kind: string,
-    placement: Placement,
-    { onMessage, ...reports }: SubscriptionsHome,
-  ): SubscriptionReconciler {
-    const reconciler = this.make(placement, { ...this.depsFor(kind, onMessage), ...reports });
+  /** The connections of the subscriptions have the kind in their name. */
+  add(kind: string, placement: Placement, reports: SubscriptionReports): SubscriptionReconciler {
+    const { deps } = this;
+    const reconciler = new SubscriptionReconciler(placement, this.maxRedirections, deps, {
+      ...reports,
+      open: ({ address }, supervisor) => deps.views.makeSubscriber(kind, address, supervisor),
+    });
+    this.reconcilers.push(reconciler);
     if (this.isStarted) reconciler.start();
     return reconciler;
   }
@@ -124,67 +131,6 @@ export class ClusterSubscriptions implements Dispatcher {
 
   private openLines(): void {
     if (this.isEager) this.sharded?.openTo(this.deps.slots.owners().keys());
-  }
-
-  private make(placement: Placement, deps: ReconcilerDeps): SubscriptionReconciler {
-    const reconciler = new SubscriptionReconciler(placement, this.maxRedirections, deps);
-    this.reconcilers.push(reconciler);
-    return reconciler;
-  }
-
-  private depsFor(
-    kind: string,
-    onMessage: (message: Message, node: ClusterNode) => void = (message) =>
-      this.deps.owner.onMessage(message),
-  ): ReconcilerDeps {
-    // The other modules are created later.
-    const { deps } = this;
-    return {
-      open: (node, listener) => this.open(kind, node, listener, onMessage),
-      onStale: () => deps.refresher.request(null),
-      onSlotsLost: (node) => deps.refresher.askAtOnce(node),
-      onMoved: (slot, target) => deps.owners.learn(slot, target),
-      onConnectionOpened: () => {},
-      onConnectionClosed: () => {},
-      onRefused: (error, node, subscriptionKind, names) => {
-        deps.owner.onNodeError(error, node.key);
-        for (const name of names) deps.owner.onNameRefused(subscriptionKind, name, error);
-      },
-      onSettled: () => {},
-      onGap: (gap) => deps.owner.emit("gap", gap),
-    };
-  }
-
-  private open(
-    kind: string,
-    node: ClusterNode,
-    listener: SubscriberListener,
-    onMessage: (message: Message, node: ClusterNode) => void,
-  ): SubscriberClient {
-    const { owner, redirector, views } = this.deps;
-    const supervisor: LinkSupervisor = {
-      onStatus: (status) => {
-        debug("the connection for subscriptions is now %s", status);
-        if (status === "ready") listener.onReady();
-        else if (status === "end") listener.onEnded();
-      },
-      onReplyError: (command, error) => listener.onReplyError(command, error),
-      takeover: {
-        takesOver: () => redirector.isActive,
-        takeOver: (commands) => listener.onOrphans(commands),
-        madeWhole: (commands) => commands,
-      },
-      onShardLost: (channel) => listener.onShardLost(channel),
-      onNamedError: (type, error) => {
-        if (type !== "error") return;
-        owner.onNodeError(error, node.key);
-        if (kind === "ssubscriber") owner.emit("nodeError", error, node.key);
-      },
-      onMessage: (message) => {
-        if (listener.isCurrent) onMessage(message, node);
-      },
-    };
-    return views.makeSubscriber(kind, node.address, supervisor);
   }
 
   private choose(instead: ClusterNode | null): ClusterNode | null {

@@ -99,6 +99,7 @@ class ClusterKeyspace implements KeyspaceSource {
         // A master that has become a replica would repeat the notifications of its new master.
         if (shard !== null) emitMessage(this.events, message);
       },
+      onNodeError: (error, { key }) => wiring.owner.onNodeError(error, key),
       onGap: (gap) => this.onGap(gap),
       onSettled: () => this.onSettled(),
       onRefused: (error, _node, kind, names) => {

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
 import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
-import type { ModelSubscriber } from "../../support/model-subscriber";
+import { DEAF, IDLE_MODULES, type ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { fixedRuns } from "../../support/properties";
 import { type CommandModules, SubscriberBench } from "../../support/subscriber-bench";
@@ -72,15 +72,9 @@ describe("the connection for channels, on random programs", () => {
       const { AnyNode, SubscriptionReconciler: Reconciler } = home.modules;
       const choose = (instead: ClusterNode | null): ClusterNode | null =>
         this.nodes.find((node) => node !== instead) ?? null;
-      this.subscriber = new Reconciler(new AnyNode(choose), 16, {
+      this.subscriber = new Reconciler(new AnyNode(choose), 16, IDLE_MODULES, {
+        ...DEAF,
         open: this.open,
-        onStale: () => {},
-        onSlotsLost: () => {},
-        onMoved: () => {},
-        onConnectionOpened: () => {},
-        onConnectionClosed: () => {},
-        onRefused: () => {},
-        onSettled: () => {},
         onGap: ({ channels, patterns, lastedMs }) => {
           const told = [...channels.map((name) => `0${name}`), ...patterns.map((name) => `1${name}`)];
           if (!told.every((name) => this.isConfirmed(name))) this.problems.push(`an early gap of ${told}`);
@@ -153,7 +147,7 @@ describe("the connection for channels, on random programs", () => {
     }
 
     private current(): ModelSubscriber | undefined {
-      return this.connections.find(({ listener }) => listener.isCurrent);
+      return this.connections.find(({ isCurrent }) => isCurrent);
     }
 
     private isConfirmed(key: string): boolean {
@@ -161,7 +155,7 @@ describe("the connection for channels, on random programs", () => {
     }
 
     private check(): void {
-      const counting = this.connections.filter(({ listener }) => listener.isCurrent);
+      const counting = this.connections.filter(({ isCurrent }) => isCurrent);
       expect(counting.length, "connections that count").to.be.at.most(1);
       // A connection whose place another has taken is told to go.
       for (const one of this.connections)

@@ -8,26 +8,20 @@ import { SubscriptionReconciler } from "../../../src/cluster/subscription-reconc
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { Ending } from "../../support/ending";
-import { ModelSubscriber } from "../../support/model-subscriber";
+import { DEAF, IDLE_MODULES, ModelSubscriber } from "../../support/model-subscriber";
 
 describe("the connection for channels of a cluster", () => {
   const nodes = [1, 2, 3].map((n) => new ClusterNode({ host: "h", port: n }));
   const connections: ModelSubscriber[] = [];
   const gaps: string[][] = [];
   const placement = new AnyNode((instead) => nodes.find((node) => node !== instead) ?? null);
-  const subscriber = new SubscriptionReconciler(placement, 16, {
-    open: (node, watcher) => {
-      const made = new ModelSubscriber(node, watcher);
+  const subscriber = new SubscriptionReconciler(placement, 16, IDLE_MODULES, {
+    ...DEAF,
+    open: (node, supervisor) => {
+      const made = new ModelSubscriber(node, supervisor);
       connections.push(made);
       return made.client;
     },
-    onStale: () => {},
-    onSlotsLost: () => {},
-    onMoved: () => {},
-    onConnectionOpened: () => {},
-    onConnectionClosed: () => {},
-    onRefused: () => {},
-    onSettled: () => {},
     onGap: (gap) => gaps.push(gap.channels),
   });
 
@@ -41,16 +35,16 @@ describe("the connection for channels of a cluster", () => {
     first?.open();
     first?.answer();
     expect(ending.times).to.equal(1);
-    expect(first?.listener.isCurrent).to.equal(true);
+    expect(first?.isCurrent).to.equal(true);
     subscriber.onNodeGone((first as ModelSubscriber).node);
     // Messages that the old connection still hears are heard on the next one too, and must not be handed on twice.
-    expect(first?.listener.isCurrent).to.equal(false);
+    expect(first?.isCurrent).to.equal(false);
     await waitUntil(() => Promise.resolve(connections.length === 2), {
       timeoutMs: 5000,
       what: "the next connection",
     });
     const [, second] = connections;
-    expect([first, second].map((one) => one?.listener.isCurrent)).to.deep.equal([false, true]);
+    expect([first, second].map((one) => one?.isCurrent)).to.deep.equal([false, true]);
     second?.open();
     expect(gaps).to.deep.equal([]);
     while (second?.answer());
@@ -59,20 +53,12 @@ describe("the connection for channels of a cluster", () => {
 
   it("fails a call that waits for a connection when the cluster is closed for good", () => {
     const made: ModelSubscriber[] = [];
-    const nothing = (): void => {};
-    const closing = new SubscriptionReconciler(new AnyNode(() => nodes[0] ?? null), 16, {
-      open: (node, watcher) => {
-        made.push(new ModelSubscriber(node, watcher));
+    const closing = new SubscriptionReconciler(new AnyNode(() => nodes[0] ?? null), 16, IDLE_MODULES, {
+      ...DEAF,
+      open: (node, supervisor) => {
+        made.push(new ModelSubscriber(node, supervisor));
         return (made.at(-1) as ModelSubscriber).client;
       },
-      onStale: nothing,
-      onSlotsLost: nothing,
-      onMoved: nothing,
-      onConnectionOpened: nothing,
-      onConnectionClosed: nothing,
-      onRefused: nothing,
-      onSettled: nothing,
-      onGap: nothing,
     });
     closing.start();
     const ending = new Ending();

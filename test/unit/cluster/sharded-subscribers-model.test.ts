@@ -8,13 +8,14 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
+import type { NodeAddress } from "../../../src/cluster/node-address";
 import type { SlotMap } from "../../../src/cluster/slot-map";
 import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
 import type { Command } from "../../../src/command/command";
 import { slotOfKey } from "../../../src/command/slot";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { ReplyError } from "../../../src/errors";
-import type { ModelSubscriber } from "../../support/model-subscriber";
+import { DEAF, IDLE_MODULES, type ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { fixedRuns } from "../../support/properties";
 import { type CommandModules, SubscriberBench } from "../../support/subscriber-bench";
@@ -101,15 +102,15 @@ describe("the connections for shard channels, on random programs", () => {
       } = home.modules;
       this.nodes = Array.from({ length: NODES }, (_, i) => new Node({ host: "h", port: 7000 + i }));
       this.slots = new Slots();
-      this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, {
+      const modules = {
+        ...IDLE_MODULES,
+        owners: { learn: (slot: number, { port }: NodeAddress) => this.assign(slot, port - 7000) },
+      };
+      this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, modules, {
+        ...DEAF,
         open: this.open,
-        onStale: () => {},
-        onSlotsLost: () => {},
-        onMoved: (slot, { port }) => this.assign(slot, port - 7000),
         onConnectionOpened: () => this.opened++,
         onConnectionClosed: () => this.closed++,
-        onRefused: () => {},
-        onSettled: () => {},
         onGap: ({ shardChannels, lastedMs }) => this.noteGap(shardChannels, lastedMs),
       });
       this.takeTable();
@@ -146,7 +147,7 @@ describe("the connections for shard channels, on random programs", () => {
       }
       for (const [index, node] of this.nodes.entries()) {
         const mine = [...this.wanted].filter((name) => this.owners.get(slotOfKey(name)) === index);
-        const live = this.connections.filter((one) => one.node === node && one.listener.isCurrent);
+        const live = this.connections.filter((one) => one.node === node && one.isCurrent);
         expect(live.length, "connections to a node").to.be.at.most(1);
         expect(live[0]?.names(Shard) ?? [], `at ${node.key}`).to.have.members(mine);
       }
@@ -167,7 +168,7 @@ describe("the connections for shard channels, on random programs", () => {
         this.takeTable();
         this.subscribers.onTopology();
       } else if (step.do === "close") {
-        for (const one of this.connections) if (one.listener.isCurrent) this.noteLost(one.names(Shard));
+        for (const one of this.connections) if (one.isCurrent) this.noteLost(one.names(Shard));
         this.subscribers.stop(false);
       } else if (step.do === "start") this.subscribers.start();
       else if (step.do === "leave all") this.call("sunsubscribe", []);
@@ -180,7 +181,7 @@ describe("the connections for shard channels, on random programs", () => {
     }
 
     private connectionAt(index: number): ModelSubscriber | undefined {
-      return this.connections.find((one) => one.node === this.nodes[index] && one.listener.isCurrent);
+      return this.connections.find((one) => one.node === this.nodes[index] && one.isCurrent);
     }
 
     private answer(connection: ModelSubscriber | undefined): boolean {
@@ -215,9 +216,9 @@ describe("the connections for shard channels, on random programs", () => {
         if (one.node !== this.nodes[from as number] || !isTold) continue;
         for (const name of CHANNELS) {
           if (slotOfKey(name) !== slot || !one.names(Shard).includes(name)) continue;
-          if (one.listener.isCurrent) this.noteLost([name]);
+          if (one.isCurrent) this.noteLost([name]);
           one.subscriptions.delete(Shard, Buffer.from(name));
-          one.listener.onShardLost(Buffer.from(name));
+          one.shardLost(name);
         }
       }
     }
