@@ -260,19 +260,17 @@ interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bou
   readonly nodes: readonly LinkStats[];
   /** Of all current and former nodes. */
   readonly counts: ConnectionCounts;
-  /** By `RedirectKind`. */
-  readonly redirects: readonly number[];
+  readonly redirects: RedirectStats;
   /** Commands that wait above the nodes. */
   readonly waiting: Waiting;
 }
 
 export function readCluster({ nodes, counts, redirects, waiting, ...own }: ClusterFigures): ClusterStats {
   const sum = (name: keyof QueueStats): number => nodes.reduce((total, node) => total + node.queues[name], 0);
-  const [moved = 0, ask = 0, tryAgain = 0, clusterDown = 0, unfit = 0, unnamed = 0] = redirects;
   return Object.freeze({
     ...own,
     ...readTraffic(counts),
-    redirects: Object.freeze({ moved, ask, tryAgain, clusterDown, other: unfit + unnamed }),
+    redirects: Object.freeze({ ...redirects }),
     queues: Object.freeze({
       offline: sum("offline") + waiting.count,
       gathered: sum("gathered"),

@@ -101,11 +101,7 @@ export class ClusterNode implements Reader {
 
   /** It can be reached, and has not recently failed to serve a read. */
   get takesReads(): boolean {
-    if (this.isDown) return false;
-    if (this.avoidedUntilMs === 0) return true;
-    if (clockMs() < this.avoidedUntilMs) return false;
-    this.avoidedUntilMs = 0;
-    return true;
+    return !this.isDown && (this.avoidedUntilMs === 0 || clockMs() >= this.avoidedUntilMs);
   }
 
   distanceMs(nowMs: number): number | null {
@@ -132,6 +128,11 @@ export class ClusterNode implements Reader {
   /** It has recently replied CLUSTERDOWN: it may be cut off while other nodes serve its slots. */
   get isDoubted(): boolean {
     return this.doubtedUntilMs !== 0 && clockMs() < this.doubtedUntilMs;
+  }
+
+  /** It did not serve a read. */
+  avoid(): void {
+    this.avoidedUntilMs = clockMs() + GOSSIP_MS;
   }
 
   doubt(): void {

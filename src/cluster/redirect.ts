@@ -10,21 +10,20 @@ import { parsePort } from "../util/address-checks";
 import { maskName } from "../util/credentials";
 import { NO_NAME, type NodeAddress, nodeKey, parseAddress } from "./node-address";
 
-export const RedirectKind = {
+export type RedirectKind =
   /** The slot has moved to another master. */
-  Moved: 0,
+  | "moved"
   /** Only this command goes to the node that imports the slot. */
-  Ask: 1,
+  | "ask"
   /** While the slot moves, the keys of the command are on two nodes. */
-  TryAgain: 2,
+  | "tryAgain"
   /** The cluster currently does not serve the slot. */
-  ClusterDown: 3,
-  /** The node cannot serve: it is loading data, lost its master, or is not a master. */
-  Unfit: 4,
-  /** The slot is served by a node with an unknown address. */
-  Unnamed: 5,
-} as const;
-export type RedirectKind = (typeof RedirectKind)[keyof typeof RedirectKind];
+  | "clusterDown"
+  /**
+   * The node cannot serve: it is loading data, lost its master, or is not a master. Or the slot is served by a node
+   * with an unknown address.
+   */
+  | "other";
 
 export interface Redirect {
   readonly kind: RedirectKind;
@@ -35,26 +34,20 @@ export interface Redirect {
   readonly port?: number;
 }
 
-/** Errors that name a node. */
-const TARGETED: ReadonlyMap<string, RedirectKind> = new Map([
-  ["MOVED", RedirectKind.Moved],
-  ["ASK", RedirectKind.Ask],
-]);
-
-const WORDS: ReadonlyMap<string, Redirect> = new Map([
-  ["TRYAGAIN", plain(RedirectKind.TryAgain)],
-  ["CLUSTERDOWN", plain(RedirectKind.ClusterDown)],
-  ["LOADING", plain(RedirectKind.Unfit)],
-  ["MASTERDOWN", plain(RedirectKind.Unfit)],
-  ["READONLY", plain(RedirectKind.Unfit)],
+const KINDS: ReadonlyMap<string, RedirectKind> = new Map([
+  ["MOVED", "moved"],
+  ["ASK", "ask"],
+  ["TRYAGAIN", "tryAgain"],
+  ["CLUSTERDOWN", "clusterDown"],
+  ["LOADING", "other"],
+  ["MASTERDOWN", "other"],
+  ["READONLY", "other"],
   // A blocked command whose node became a replica.
-  ["UNBLOCKED", plain(RedirectKind.Unfit)],
+  ["UNBLOCKED", "other"],
 ]);
 
 /** An EXEC refused because of the node's state has that state after this prefix. */
 const EXEC_REASON = "EXECABORT Transaction discarded because of: ";
-
-const KIND_NAMES = ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "OTHER", "OTHER"] as const;
 
 /** Reports on the diagnostics channel that the node `from` has redirected or deferred a command. */
 export function tellRedirected(
@@ -64,7 +57,7 @@ export function tellRedirected(
 ): void {
   if (!redirectChannel.hasSubscribers) return;
   const context: RedirectContext = {
-    kind: KIND_NAMES[kind],
+    kind: kind.toUpperCase() as RedirectContext["kind"],
     command: maskName(command.spec.lowerName, []),
     slot: Math.max(slot, command.slot, -1),
     from,
@@ -73,22 +66,19 @@ export function tellRedirected(
   redirectChannel.publish(context);
 }
 
-function plain(kind: RedirectKind): Redirect {
-  return { kind, slot: -1, target: null };
-}
-
 /** The redirect in the error, or null for an ordinary error. `sender` is the node that sent it. */
 export function parseRedirect(message: string, sender: NodeAddress): Redirect | null {
   const text = reasonIn(message);
-  const word = wordOf(text);
-  const kind = TARGETED.get(word);
-  return kind === undefined ? (WORDS.get(word) ?? null) : parseTarget(kind, text, sender);
+  const kind = KINDS.get(wordOf(text));
+  if (kind === undefined) return null;
+  return kind === "moved" || kind === "ask"
+    ? parseTarget(kind, text, sender)
+    : { kind, slot: -1, target: null };
 }
 
 /** Whether the error is a reply of a node that serves the slot of the command. */
 export function isServed(error: Error): boolean {
-  const word = wordOf(reasonIn(error.message));
-  return error instanceof ReplyError && !TARGETED.has(word) && !WORDS.has(word);
+  return error instanceof ReplyError && !KINDS.has(wordOf(reasonIn(error.message)));
 }
 
 function reasonIn(message: string): string {
@@ -101,17 +91,15 @@ function wordOf(text: string): string {
 }
 
 // MOVED 3999 127.0.0.1:6381
-function parseTarget(kind: RedirectKind, text: string, sender: NodeAddress): Redirect | null {
+function parseTarget(kind: "moved" | "ask", text: string, sender: NodeAddress): Redirect | null {
   const [, slotText = "", addressText = ""] = text.split(" ");
   if (!/^\d{1,5}$/.test(slotText)) return null;
   const slot = Number(slotText);
   const port = namelessPort(addressText);
-  if (slot < SLOT_COUNT && port !== null) {
-    const isAsk = kind === RedirectKind.Ask;
-    return isAsk ? { kind, slot, target: null, port } : plain(RedirectKind.Unnamed);
-  }
+  if (slot >= SLOT_COUNT) return null;
+  if (port !== null) return { kind: kind === "ask" ? kind : "other", slot, target: null, port };
   const target = parseAddress(addressText, sender);
-  return slot >= SLOT_COUNT || target === null ? null : { kind, slot, target };
+  return target === null ? null : { kind, slot, target };
 }
 
 /**

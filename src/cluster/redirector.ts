@@ -23,14 +23,13 @@ import { NO_SLOT } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
-import { clockMs } from "../util/scheduling";
 import { REDIRECT_DEFAULTS, type RedirectOptions } from "./cluster-defaults";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
-import { type ClusterNode, GOSSIP_MS, type NodeClient } from "./cluster-node";
+import type { ClusterNode } from "./cluster-node";
 import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
-import { parseRedirect, type Redirect, RedirectKind, tellRedirected } from "./redirect";
-import { type RetryQueue, type Returned, WaitReason, type WaitTerms } from "./retry-queue";
+import { parseRedirect, type Redirect, type RedirectKind, tellRedirected } from "./redirect";
+import type { RetryQueue, Returned, WaitReason, WaitTerms } from "./retry-queue";
 import type { SlotMap } from "./slot-map";
 import type { SlotOwners } from "./slot-owners";
 
@@ -85,7 +84,7 @@ export class Redirector {
   /** False while the cluster is closing: then no command is sent again. */
   isActive = false;
   /** Redirected commands and transactions, by kind. */
-  readonly counts: number[] = [0, 0, 0, 0, 0, 0];
+  readonly counts: Record<RedirectKind, number> = { moved: 0, ask: 0, tryAgain: 0, clusterDown: 0, other: 0 };
 
   constructor(
     private readonly options: RedirectOptions,
@@ -127,7 +126,7 @@ export class Redirector {
       else if (this.spendOrEnd(unit, node, error)) {
         const mayGoAtOnce = this.hasOtherOwner(unit, node) || this.avoidOwner(unit, node);
         const delayMs = mayGoAtOnce ? 0 : grownDelay(retryDelayOnFailover, triesOf(unit));
-        returned.push({ command: unit, reason: WaitReason.NotServed, delayMs });
+        returned.push({ command: unit, reason: "not served", delayMs });
       }
     }
     if (!this.isActive) return;
@@ -161,7 +160,7 @@ export class Redirector {
     const left = commands.filter((command) => this.spendOrEnd(command, node, error));
     const tries = Math.max(0, ...left.map(triesOf));
     const delayMs = grownDelay(delayUntilReachable(this.options), tries);
-    this.deps.retries.putBack(left, { reason: WaitReason.NotServed, delayMs });
+    this.deps.retries.putBack(left, { reason: "not served", delayMs });
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -208,18 +207,15 @@ export class Redirector {
   }
 
   private follow(unit: Command, refusal: Refusal): boolean {
-    (this.counts[refusal.redirect.kind] as number)++;
+    this.counts[refusal.redirect.kind]++;
     tellRedirected(refusal.redirect, refusal.node.key, unit);
     if (unit.slot >= 0) this.deps.onRedirected?.(unit.slot);
     switch (refusal.redirect.kind) {
-      case RedirectKind.Moved:
-      case RedirectKind.Ask:
+      case "moved":
+      case "ask":
         return this.followTo(unit, refusal);
-      case RedirectKind.TryAgain:
-        return this.spendAndGiveBack(unit, refusal, {
-          reason: WaitReason.TryAgain,
-          delayMs: this.options.retryDelayOnTryAgain,
-        });
+      case "tryAgain":
+        return this.spendAndGiveBack(unit, refusal, "try again", this.options.retryDelayOnTryAgain);
       default:
         return this.waitForOwner(unit, refusal);
     }
@@ -231,14 +227,14 @@ export class Redirector {
     const { owners, pool } = this.deps;
     if (pool.isSealed) {
       // Connections are closing: the command goes to the owner of its slot after the reconnect.
-      return this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
+      return this.spendAndGiveBack(unit, refusal, "moved", 0);
     }
     const isNameless = redirect.target === null;
     const target = isNameless ? this.namelessAt(unit, refusal) : owners.nodeAt(redirect.target);
     if (target === null) return isNameless && this.waitForOwner(unit, refusal);
     pool.promote(target);
     detach(unit);
-    const isAsk = redirect.kind === RedirectKind.Ask;
+    const isAsk = redirect.kind === "ask";
     const trail = trailOf(unit);
     const { askingError } = trail;
     if (askingError !== null) {
@@ -258,10 +254,13 @@ export class Redirector {
     const { client } = node;
     if (isAsk) this.deps.slots.noteLeaving(redirect.slot, node);
     else this.learn(node, target, redirect.slot);
+    const { retryDelayOnFailover, retryDelayOnMoved } = this.options;
     const times = node === target ? 0 : timesAt(unit, target);
     const mustWait = target.isDown && (target.isLost || isAsk || isWayBack);
-    const terms = mustWait ? this.afterLoss(unit) : this.afterMove(isAsk, times);
-    this.giveBack(unit, terms, sourceOf(unit, node, client));
+    const terms: WaitTerms = mustWait
+      ? { reason: "not served", delayMs: grownDelay(retryDelayOnFailover, triesOf(unit)) }
+      : { reason: "moved", delayMs: Math.max(isAsk ? 0 : retryDelayOnMoved, agreeingDelay(times)) };
+    this.giveBack(unit, terms, node, client);
     return true;
   }
 
@@ -275,36 +274,22 @@ export class Redirector {
     return possible.find((one) => timesAt(unit, one) === 0) ?? possible[0] ?? null;
   }
 
-  /** @param times How often the named node has redirected the command. */
-  private afterMove(isAsk: boolean, times: number): WaitTerms {
-    const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
-    return { reason: WaitReason.Moved, delayMs: Math.max(delayMs, agreeingDelay(times)) };
-  }
-
-  private afterLoss(unit: Command): WaitTerms {
-    const delayMs = grownDelay(this.options.retryDelayOnFailover, triesOf(unit));
-    return { reason: WaitReason.NotServed, delayMs };
-  }
-
   /** CLUSTERDOWN, a node that cannot serve, or an owner without a name: only a new table can tell the owner. */
   private waitForOwner(unit: Command, refusal: Refusal): boolean {
     const { node, redirect } = refusal;
-    const isDown = redirect.kind === RedirectKind.ClusterDown;
-    if (redirect.kind === RedirectKind.Unfit && node.role === "slave" && isReplicaRead(unit)) {
-      node.avoidedUntilMs = clockMs() + GOSSIP_MS;
-      return this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
+    const isDown = redirect.kind === "clusterDown";
+    if (redirect.kind === "other" && node.role === "slave" && isReplicaRead(unit)) {
+      node.avoid();
+      return this.spendAndGiveBack(unit, refusal, "moved", 0);
     }
     if (isDown) {
       node.doubt();
-      if (node.role === "slave") node.avoidedUntilMs = clockMs() + GOSSIP_MS;
+      if (node.role === "slave") node.avoid();
     }
     const { retryDelayOnClusterDown } = this.options;
     if (retryDelayOnClusterDown === 0) return false;
     if (isDown) trailOf(unit).avoided = node.key;
-    this.spendAndGiveBack(unit, refusal, {
-      reason: WaitReason.NotServed,
-      delayMs: retryDelayOnClusterDown,
-    });
+    this.spendAndGiveBack(unit, refusal, "not served", retryDelayOnClusterDown);
     this.deps.refresher.request(null);
     return true;
   }
@@ -320,7 +305,7 @@ export class Redirector {
         pool.renew(node);
       }
     } else if (node.role === "slave" && owner === target) {
-      node.avoidedUntilMs = clockMs() + GOSSIP_MS;
+      node.avoid();
     } else if (owner !== target) {
       owners.move(slot, target);
       if (owner?.isLost) this.leadAway(owner);
@@ -328,16 +313,22 @@ export class Redirector {
     this.deps.refresher.request(target);
   }
 
-  private spendAndGiveBack(unit: Command, { node, error }: Refusal, { reason, delayMs }: WaitTerms): true {
+  private spendAndGiveBack(
+    unit: Command,
+    { node, error }: Refusal,
+    reason: WaitReason,
+    delayMs: number,
+  ): true {
     detach(unit);
-    if (this.spendOrEnd(unit, node, error)) {
-      const grownMs = grownDelay(delayMs, triesOf(unit));
-      this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.client));
-    }
+    const isLeft = this.spendOrEnd(unit, node, error);
+    if (isLeft) this.giveBack(unit, { reason, delayMs: grownDelay(delayMs, triesOf(unit)) }, node);
     return true;
   }
 
-  private giveBack(unit: Command, terms: WaitTerms, from: NodeClient | null): void {
+  /** @param client The client of the node when it answered. */
+  private giveBack(unit: Command, terms: WaitTerms, node: ClusterNode, client = node.client): void {
+    // Reads of replicas have no order, so nothing waits for them.
+    const from = node.role === "slave" && isReplicaRead(unit) ? null : client;
     this.deps.retries.giveBack([{ command: unit, ...terms }], [unit], from);
   }
 
@@ -378,13 +369,6 @@ function trailOf(unit: Command): RedirectTrail {
 
 function triesOf(unit: Command): number {
   return unit.extra?.trail?.count ?? 1;
-}
-
-/**
- * The node that may have more commands of its slot. Reads of replicas have no order, so nothing waits for them.
- */
-function sourceOf(unit: Command, node: ClusterNode, client: NodeClient | null): NodeClient | null {
-  return node.role === "slave" && isReplicaRead(unit) ? null : client;
 }
 
 /** The delay of the options for the first attempts, then longer ones: a failover takes time. */

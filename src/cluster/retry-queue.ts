@@ -42,13 +42,9 @@ import { type NodeClient, UNHEARD_MS } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
 import { isServed } from "./redirect";
 
-export const WaitReason = {
+export type WaitReason =
   /** The owner is lost or cannot serve: a new owner ends the delay. */
-  NotServed: 0,
-  Moved: 1,
-  TryAgain: 2,
-} as const;
-export type WaitReason = (typeof WaitReason)[keyof typeof WaitReason];
+  "not served" | "moved" | "try again";
 
 /** Why and how long a command waits. */
 export interface WaitTerms {
@@ -144,7 +140,7 @@ class HeldSlot {
     this.isInDoubt = true;
     if (delayMs <= this.wait.delayMs) return;
     this.wait = waitOf(delayMs);
-    this.isHastened = reason === WaitReason.NotServed;
+    this.isHastened = reason === "not served";
   }
 
   /**
@@ -237,7 +233,7 @@ export class RetryQueue {
   giveBack(returned: readonly Returned[], gone: readonly Command[], from: NodeClient | null): void {
     for (const one of returned) {
       const { command, reason, delayMs } = one;
-      if (command.slot < 0 || reason === WaitReason.TryAgain) this.waitAlone(command, delayMs);
+      if (command.slot < 0 || reason === "try again") this.waitAlone(command, delayMs);
       else {
         if (from !== null) this.hold(command.slot, from);
         const slot = this.heldSlot(command.slot);

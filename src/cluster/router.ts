@@ -27,7 +27,7 @@ import {
 import { CommandGuide } from "./command-guide";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
-import { type RetryQueue, WaitReason } from "./retry-queue";
+import type { RetryQueue } from "./retry-queue";
 import type { SlotMap } from "./slot-map";
 import { WatchKeeper } from "./watch-keeper";
 
@@ -35,12 +35,6 @@ import { WatchKeeper } from "./watch-keeper";
 export interface FanOutPart {
   readonly command: Command;
   readonly node: ClusterNode | null;
-}
-
-/** Sends some commands to several nodes. */
-export interface Splitter {
-  /** The parts of a command, or null if the whole command goes to one node. */
-  plan(command: Command): FanOutPart[] | null;
 }
 
 export interface RouterDeps {
@@ -53,10 +47,10 @@ export interface RouterDeps {
   readonly reads: ReadPreference | null;
   /** Commands that subscribe and unsubscribe. */
   readonly subscriptions: Dispatcher;
-  /** Null while the option is off. */
-  readonly fanOut: Splitter | null;
-  /** The parts of an HIMPORT that every master has to know, or null for one that goes to a single node. */
-  announce(command: Command): FanOutPart[] | null;
+  /** Any command may have parts; otherwise only one that changes the fieldsets of connections. */
+  readonly followsTips: boolean;
+  /** Returns the parts of a command, or null if the whole command goes to one node. */
+  readonly fanOut: { plan(command: Command): FanOutPart[] | null };
   /** Notified when the map is incomplete. */
   readonly refresher: { request(hint: null): void };
   /** Receives commands of one slot that waited for a node that is reconnecting, if no other node can be asked. */
@@ -120,10 +114,13 @@ export class ClusterRouter implements Dispatcher {
 
   dispatch(command: Command): void {
     if (!this.isOpen) this.deps.lifecycle.admit([command]);
-    else if ((command.spec.flags & SPECIAL) !== 0 || this.deps.fanOut !== null) this.dispatchSpecial(command);
-    else {
+    else if ((command.spec.flags & SPECIAL) === 0 && !this.deps.followsTips) {
       const node = this.nodeFor(command);
       if (node !== null) this.deps.pool.clientOf(node).dispatch(command);
+    } else {
+      this.isSplitting = true;
+      this.place(command, true);
+      this.empty(true);
     }
   }
 
@@ -169,50 +166,27 @@ export class ClusterRouter implements Dispatcher {
 
   // --- inside ------------------------------------------------------------------------------
 
-  private dispatchSpecial(command: Command): void {
-    const { flags } = command.spec;
-    if ((flags & SUBSCRIBING) !== 0) this.deps.subscriptions.dispatch(command);
-    else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
-    else if ((flags & CommandFlag.Fieldsets) !== 0) this.spread(command, this.deps.announce(command));
-    else if ((flags & WATCHING) !== 0) this.dispatchToOne(command);
-    else if (spansSlots(command)) command.fail(crossSlotError());
-    else this.spread(command, this.deps.fanOut?.plan(command) ?? null);
-  }
-
-  /** Sends the parts of a command, or the command itself if it has none. */
-  private spread(command: Command, parts: FanOutPart[] | null): void {
-    if (parts === null) {
-      this.dispatchToOne(command);
-      return;
-    }
-    this.isSplitting = true;
-    for (const part of parts) this.placePart(part);
-    this.empty();
-  }
-
-  private dispatchToOne(command: Command): void {
-    const node = this.nodeFor(command);
-    if (node === null) return;
-    this.noteWatch(command, node);
-    this.deps.pool.clientOf(node).dispatch(command);
-  }
-
   private noteWatch(command: Command, node: ClusterNode): void {
     if ((command.spec.flags & WATCHING) !== 0) this.watches.note(command, this.deps.pool.clientOf(node).link);
   }
 
-  /** Puts one command of a batch into the bucket of its node. */
-  private place(command: Command): void {
+  /** Puts a command, or its parts, into the buckets of their nodes. */
+  private place(command: Command, isAlone = false): void {
     const special = command.spec.flags & SPECIAL;
     if ((special & SUBSCRIBING) !== 0) {
       this.deps.subscriptions.dispatch(command);
+      return;
+    }
+    if ((special & CommandFlag.Multi) !== 0) {
+      this.refuse(command, new OpenTransactionError());
       return;
     }
     if (spansSlots(command)) {
       this.refuse(command, crossSlotError());
       return;
     }
-    const parts = this.deps.fanOut === null ? null : this.deps.fanOut.plan(command);
+    const mayHaveParts = (special & CommandFlag.Fieldsets) === 0 ? this.deps.followsTips : isAlone;
+    const parts = mayHaveParts ? this.deps.fanOut.plan(command) : null;
     if (parts !== null) {
       for (const part of parts) this.placePart(part);
       return;
@@ -292,7 +266,7 @@ export class ClusterRouter implements Dispatcher {
 
   /** The target of waiting commands of one slot; null when they have to wait again. */
   private placeFor(slot: number, run: readonly Command[]): Place | null {
-    const { pool, slots, retries } = this.deps;
+    const { pool, slots } = this.deps;
     const owner = slots.ownerOf(slot);
     const named = this.takeNamed(run);
     const node = named === null ? null : pool.at(named);
@@ -314,8 +288,7 @@ export class ClusterRouter implements Dispatcher {
         return null;
       }
     }
-    retries.putBack(run, { reason: WaitReason.NotServed, delayMs: this.retryDelayMs });
-    return null;
+    return this.wait(run);
   }
 
   /** The node that the redirects of these commands have named last. */
@@ -338,8 +311,8 @@ export class ClusterRouter implements Dispatcher {
     this.refused.push({ command, error: copyError(error) });
   }
 
-  /** Sends all buckets. */
-  private empty(): void {
+  /** Sends all buckets. With `isAlone`, they contain one command or its parts. */
+  private empty(isAlone = false): void {
     const { touched, refused } = this;
     this.isSplitting = false;
     this.keylessNode = null;
@@ -354,7 +327,9 @@ export class ClusterRouter implements Dispatcher {
       const { bucket } = node;
       node.bucket = [];
       batch?.regroup(bucket);
-      this.deps.pool.clientOf(node).dispatchBatch(bucket);
+      const client = this.deps.pool.clientOf(node);
+      if (isAlone && bucket.length === 1) client.dispatch(bucket[0] as Command);
+      else client.dispatchBatch(bucket);
     }
     if (refused.length === 0) return;
     this.refused = [];
@@ -395,7 +370,7 @@ export class ClusterRouter implements Dispatcher {
   private masterFor(command: Command): ClusterNode | null {
     const { slot } = command;
     const shard = slot < 0 ? null : this.deps.slots.shardOf(slot);
-    if (shard !== null) return shard.master.isDown ? this.wait(command) : shard.master;
+    if (shard !== null) return shard.master.isDown ? this.wait([command]) : shard.master;
     const node = this.anyNode(command);
     // The next command of the slot may go to another node: it waits until this one has been answered or
     // returned.
@@ -416,7 +391,7 @@ export class ClusterRouter implements Dispatcher {
       if (node !== null) return node;
     }
     const node = pool.sample(role);
-    if (node === null || node.isDown) return this.wait(command);
+    if (node === null || node.isDown) return this.wait([command]);
     if (this.isSplitting && command.slot === NO_SLOT) this.keylessNode = node;
     return node;
   }
@@ -452,8 +427,8 @@ export class ClusterRouter implements Dispatcher {
     return command.slot;
   }
 
-  private wait(command: Command): null {
-    this.deps.retries.putBack([command], { reason: WaitReason.NotServed, delayMs: this.retryDelayMs });
+  private wait(commands: readonly Command[]): null {
+    this.deps.retries.putBack(commands, { reason: "not served", delayMs: this.retryDelayMs });
     return null;
   }
 }

@@ -24,7 +24,7 @@ import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
-import { parseRedirect, RedirectKind } from "./redirect";
+import { parseRedirect } from "./redirect";
 import {
   CHECK_MS,
   isOwn,
@@ -258,12 +258,12 @@ export class SubscriptionReconciler implements Dispatcher {
     const redirect = parseRedirect(error.message, connection.node.address);
     if (redirect === null || !this.isActive) return false;
     if (!this.placement.isSpread) {
-      if (redirect.kind !== RedirectKind.Moved) return false;
+      if (redirect.kind !== "moved") return false;
       // Only this connection exists, and a retry changes nothing.
       command.fail(new TooManyRedirectionsError(error, [connection.node.key]));
       return true;
     }
-    if (redirect.kind === RedirectKind.Moved && redirect.target !== null) {
+    if (redirect.kind === "moved" && redirect.target !== null) {
       this.deps.owners.learn(redirect.slot, redirect.target);
     }
     this.deps.refresher.request(null);

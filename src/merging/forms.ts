@@ -13,15 +13,13 @@
 import { CommandFlag, type CommandSpec, withoutMappers } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 
-export const ReplyKind = {
+export type ReplyKind =
   /** An array with an element for each member. */
-  Elements: 0,
+  | "elements"
   /** One reply that is correct for all. */
-  Same: 1,
+  | "same"
   /** The length of the list after the last member. */
-  Length: 2,
-} as const;
-export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
+  | "length";
 
 export interface Form {
   /** The command that is sent, without users' transformers, which apply only to the members. */
@@ -54,14 +52,14 @@ function form(
 }
 
 const FORMS: readonly Form[] = [
-  form("hget", "hmget", { replies: ReplyKind.Elements, least: 2 }),
-  form("sismember", "smismember", { replies: ReplyKind.Elements, least: 2 }),
-  form("zscore", "zmscore", { replies: ReplyKind.Elements, least: 2 }),
-  form("get", "mget", { replies: ReplyKind.Elements, least: 1 }),
-  form("set", "mset", { replies: ReplyKind.Same, least: 2 }),
-  form("hmset", "hmset", { replies: ReplyKind.Same, least: 3, step: 2 }),
-  form("rpush", "rpush", { replies: ReplyKind.Length, least: 2, step: 1 }),
-  form("lpush", "lpush", { replies: ReplyKind.Length, least: 2, step: 1 }),
+  form("hget", "hmget", { replies: "elements", least: 2 }),
+  form("sismember", "smismember", { replies: "elements", least: 2 }),
+  form("zscore", "zmscore", { replies: "elements", least: 2 }),
+  form("get", "mget", { replies: "elements", least: 1 }),
+  form("set", "mset", { replies: "same", least: 2 }),
+  form("hmset", "hmset", { replies: "same", least: 3, step: 2 }),
+  form("rpush", "rpush", { replies: "length", least: 2, step: 1 }),
+  form("lpush", "lpush", { replies: "length", least: 2, step: 1 }),
 ];
 
 const known = new WeakMap<readonly string[], ReadonlyMap<string, Form>>();

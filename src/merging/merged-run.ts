@@ -13,7 +13,7 @@ import { attachCommand } from "../observability/redact";
 import { copyReply } from "../protocol/copy-reply";
 import type { Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
-import { type Form, ReplyKind } from "./forms";
+import type { Form } from "./forms";
 
 /** Reads that are not sent, by the read whose reply they share. */
 export type Duplicates = ReadonlyMap<Command, readonly Command[]>;
@@ -96,7 +96,7 @@ export class MergedRun implements Completion, SettleHook {
       this.failAll(misfit);
       return;
     }
-    const lengths = form?.replies === ReplyKind.Length ? lengthsOf(value, live.map(elementsOf)) : null;
+    const lengths = form?.replies === "length" ? lengthsOf(value, live.map(elementsOf)) : null;
     for (let index = 0; index < live.length; index++) {
       const own = lengths === null ? this.ownOf(value, index) : lengths[index];
       const leader = live[index] as Command;
@@ -121,7 +121,7 @@ export class MergedRun implements Completion, SettleHook {
   }
 
   private ownOf(reply: Reply, index: number): Reply {
-    if (this.form?.replies === ReplyKind.Elements) return (reply as Reply[])[index];
+    if (this.form?.replies === "elements") return (reply as Reply[])[index];
     return index === 0 ? reply : copyReply(reply);
   }
 
@@ -142,7 +142,7 @@ export function errorFor(member: Command, error: Error): Error {
 
 /** The error for a reply that does not have an element for each of `count` members; null if it has. */
 function misfitOf(form: Form | null, value: Reply, count: number): Error | null {
-  if (form?.replies !== ReplyKind.Elements) return null;
+  if (form?.replies !== "elements") return null;
   if (Array.isArray(value) && value.length === count) return null;
   const found = Array.isArray(value) ? `${value.length} elements` : typeof value;
   return new UnexpectedReplyError(`${found} for "${form.spec.name}" of ${count}`);

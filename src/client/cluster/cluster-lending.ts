@@ -5,7 +5,7 @@
 
 import { ClusterUnavailableError } from "../../cluster/cluster-errors";
 import type { ClusterNode } from "../../cluster/cluster-node";
-import { parseRedirect, RedirectKind } from "../../cluster/redirect";
+import { parseRedirect } from "../../cluster/redirect";
 import { PARTS } from "../chain";
 import type { LendTerms, Loan } from "../redis";
 import type { ClusterWiring } from "./cluster-wiring";
@@ -23,6 +23,6 @@ function learnFrom({ owners, refresher }: ClusterWiring, message: string, sender
   const redirect = parseRedirect(message, sender.address);
   if (redirect === null) return;
   const { kind, slot, target } = redirect;
-  if (kind === RedirectKind.Moved && target !== null) owners.learn(slot, target);
+  if (kind === "moved" && target !== null) owners.learn(slot, target);
   refresher.request(null);
 }

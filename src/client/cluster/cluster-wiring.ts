@@ -12,7 +12,7 @@ import { makeReadPreference, type ReadPreference, type RecentWrites } from "../.
 import { delayUntilReachable, Redirector } from "../../cluster/redirector";
 import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
-import { ClusterRouter, type RouterDeps } from "../../cluster/router";
+import { ClusterRouter } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
 import { SlotOwners } from "../../cluster/slot-owners";
 import type { Message } from "../../protocol/message";
@@ -20,7 +20,7 @@ import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
 import { type ClusterOptions, redirectOptions, refreshOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
-import { announce, FanOut } from "../whole-cluster/fan-out";
+import { FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions, type SubscriptionsDeps } from "./cluster-subscriptions";
 import { NodeCounts, ViewFactory, viewOf } from "./node-views";
 
@@ -55,9 +55,8 @@ export class ClusterWiring {
   readonly reads: ReadPreference | null;
   /** Null without a cache. */
   readonly onRedirected: ((slot: number) => void) | null;
-  readonly announce: RouterDeps["announce"] = (command) => announce(command, this.slots);
-  /** Null without the option `followCommandTips`. */
-  readonly fanOut: FanOut | null;
+  readonly followsTips: boolean;
+  readonly fanOut = new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() });
   /** The counts of the connections of former nodes. */
   private readonly gone = new NodeCounts();
 
@@ -71,9 +70,7 @@ export class ClusterWiring {
     this.views = new ViewFactory(options, caching);
     this.reads = makeReadPreference(options, writes, (node) => this.openView(node));
     this.pool = this.makePool();
-    this.fanOut = options.followCommandTips
-      ? new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() })
-      : null;
+    this.followsTips = options.followCommandTips === true;
     this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
       natMap: options.natMap,

@@ -6,7 +6,7 @@
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
-import type { FanOutPart, Splitter } from "../../cluster/router";
+import type { FanOutPart } from "../../cluster/router";
 import {
   Command,
   CommandState,
@@ -17,7 +17,7 @@ import {
   UNROUTED,
 } from "../../command/command";
 import type { CommandExtra, SentCommand, SettleHook } from "../../command/command-extra";
-import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../../command/command-spec";
+import { CommandFlag, type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../../command/command-table";
 import { isWord, keyPositions } from "../../command/key-positions";
 import { NO_SLOT, slotOfKey } from "../../command/slot";
@@ -33,7 +33,7 @@ export interface FanOutNodes {
 /** MSETNX is missing: it is all or nothing, which separate parts cannot guarantee. */
 const SPLITTABLE: ReadonlySet<string> = new Set(["mget", "mset", "del", "unlink", "exists", "touch"]);
 
-export class FanOut implements Splitter {
+export class FanOut {
   /** Whether a spec can fan out at all; the cache makes the check of all other commands cheap. */
   private readonly candidates = new WeakMap<CommandSpec, boolean>();
 
@@ -42,6 +42,7 @@ export class FanOut implements Splitter {
   /** The parts of a command, or null when the whole command goes to one node. */
   plan(command: Command): FanOutPart[] | null {
     const { spec, args } = command;
+    if ((spec.flags & CommandFlag.Fieldsets) !== 0) return this.announce(command);
     let isCandidate = this.candidates.get(spec);
     if (isCandidate === undefined) {
       isCandidate = canFanOut(spec);
@@ -58,6 +59,13 @@ export class FanOut implements Splitter {
       default:
         return null;
     }
+  }
+
+  /** The parts of an HIMPORT for every master, or null for one that goes to a single node. */
+  private announce(command: Command): FanOutPart[] | null {
+    const [word] = command.args;
+    if (command.origin === Origin.Part || !ANNOUNCEMENTS.some((one) => isWord(word, one))) return null;
+    return this.spread(command, { request: "all_shards", response: "all_succeeded" });
   }
 
   private spread(command: Command, { request, response }: FanOutPolicy): FanOutPart[] | null {
@@ -93,14 +101,6 @@ function copiesFor(command: Command, places: readonly Place[], fold: Fold): FanO
  * tips.
  */
 const ANNOUNCEMENTS = ["PREPARE", "DISCARD", "DISCARDALL"] as const;
-
-/** The parts of an HIMPORT for every master, or null for one that goes to a single node. */
-export function announce(command: Command, slots: Pick<FanOutNodes, "owners">): FanOutPart[] | null {
-  const [word] = command.args;
-  if (command.origin === Origin.Part || !ANNOUNCEMENTS.some((one) => isWord(word, one))) return null;
-  const places = [...slots.owners().values()].map((slot) => ({ slot, node: null }));
-  return places.length === 0 ? null : copiesFor(command, places, foldFor("all_succeeded", "himport") as Fold);
-}
 
 function canFanOut(spec: CommandSpec): boolean {
   // Subcommands have their own policies, so only a command without subcommands can be ruled out.

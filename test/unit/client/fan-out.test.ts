@@ -1,7 +1,7 @@
 /** Commands that several nodes run: how they are divided, what becomes of the answers, and what goes to one node as it is. */
 
 import { expect } from "chai";
-import { announce, FanOut } from "../../../src/client/whole-cluster/fan-out";
+import { FanOut } from "../../../src/client/whole-cluster/fan-out";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import type { FanOutPart } from "../../../src/cluster/router";
 import { Command, CommandState, issuedBy, Origin, UNROUTED } from "../../../src/command/command";
@@ -153,7 +153,7 @@ describe("FanOut", () => {
   it("does not divide while no master is known", () => {
     const none = new FanOut({ owners: () => new Map(), all: () => [] });
     expect(none.plan(command("dbsize"))).to.equal(null);
-    expect(announce(command("himport", "PREPARE", "f", "a"), { owners: () => new Map() })).to.equal(null);
+    expect(none.plan(command("himport", "PREPARE", "f", "a"))).to.equal(null);
   });
 
   it("maps the reply once, when it is one", async () => {
@@ -204,23 +204,21 @@ describe("FanOut", () => {
   });
 
   it("announces to every master what its connections have to know of HIMPORT", async () => {
-    const slots = {
-      owners: () =>
-        new Map([
-          [first, 7],
-          [second, 9],
-        ]),
-    };
+    const owners = new Map([
+      [first, 7],
+      [second, 9],
+    ]);
+    const announcing = new FanOut({ owners: () => owners, all: () => [first, second, replica] });
     const whole = command("himport", "prepare", "f", "a");
-    const parts = announce(whole, slots) as FanOutPart[];
+    const parts = announcing.plan(whole) as FanOutPart[];
     expect(words(parts)).to.deep.equal([
       [7, null, "prepare f a"],
       [9, null, "prepare f a"],
     ]);
     answer(parts, "OK", "OK");
     expect(await whole.promise).to.equal("OK");
-    expect(announce(command("himport", "SET", "k", "f", "a"), slots)).to.equal(null);
-    expect(announce(issuedBy(Origin.Part, command("himport", "DISCARDALL")), slots)).to.equal(null);
-    expect(announce(command("himport"), slots)).to.equal(null);
+    expect(announcing.plan(command("himport", "SET", "k", "f", "a"))).to.equal(null);
+    expect(announcing.plan(issuedBy(Origin.Part, command("himport", "DISCARDALL")))).to.equal(null);
+    expect(announcing.plan(command("himport"))).to.equal(null);
   });
 });

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
 import type { NodeClient } from "../../../src/cluster/cluster-node";
 import { grownDelay } from "../../../src/cluster/redirector";
-import { RetryQueue, WaitReason } from "../../../src/cluster/retry-queue";
+import { RetryQueue, type WaitReason } from "../../../src/cluster/retry-queue";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
@@ -63,14 +63,14 @@ describe("retry queue", () => {
   }
 
   it("lets commands of one slot out together, returned ones before arrivals", () => {
-    giveBack(command("a", 1), WaitReason.NotServed, 100);
+    giveBack(command("a", 1), "not served", 100);
     expect(retries.isHeld(1)).to.equal(true);
     expect(retries.isHeld(2)).to.equal(false);
     retries.lineUp(command("d", 1));
     clock.tick(50);
     // Sent before the slot was held, answered after: older than what lined up.
-    giveBack(command("b", 1), WaitReason.NotServed, 100);
-    giveBack(command("c", 2), WaitReason.NotServed, 100);
+    giveBack(command("b", 1), "not served", 100);
+    giveBack(command("c", 2), "not served", 100);
     expect(retries.size).to.equal(4);
     clock.tick(49);
     expect(left).to.deep.equal([]);
@@ -100,18 +100,18 @@ describe("retry queue", () => {
     retries.hold(1, node);
     retries.lineUp(command("b", 1));
     expect(retries.hasDelayed, "for another command").to.equal(false);
-    giveBack(command("c", 2), WaitReason.NotServed, 100);
+    giveBack(command("c", 2), "not served", 100);
     expect(retries.hasDelayed, "for an owner").to.equal(true);
     clock.tick(100);
     expect(retries.hasDelayed).to.equal(false);
-    giveBack(command("d", -1), WaitReason.NotServed, 100);
+    giveBack(command("d", -1), "not served", 100);
     expect(retries.hasDelayed, "without a slot").to.equal(true);
   });
 
   it("counts the bytes of all waiting commands", () => {
-    giveBack(command("returned", 1), WaitReason.NotServed, 100);
+    giveBack(command("returned", 1), "not served", 100);
     retries.lineUp(command("new", 1));
-    giveBack(command("alone", 2), WaitReason.TryAgain, 100);
+    giveBack(command("alone", 2), "try again", 100);
     expect(retries.bytes).to.equal("returned".length + "new".length + "alone".length);
   });
 
@@ -140,9 +140,9 @@ describe("retry queue", () => {
   });
 
   it("sends commands without a slot at once if they need not wait, and otherwise after their delays", () => {
-    giveBack(command("at once", -1), WaitReason.Moved, 0);
+    giveBack(command("at once", -1), "moved", 0);
     expect(left).to.deep.equal(["at once"]);
-    retries.putBack([command("later", -1)], { reason: WaitReason.NotServed, delayMs: 100 });
+    retries.putBack([command("later", -1)], { reason: "not served", delayMs: 100 });
     expect([retries.size, retries.isHeld(-1)]).to.deep.equal([1, false]);
     clock.tick(99);
     expect(left).to.deep.equal(["at once"]);
@@ -151,22 +151,22 @@ describe("retry queue", () => {
   });
 
   it("does not spend the long delay of one slot with the short one of another", () => {
-    giveBack(command("often", 1), WaitReason.NotServed, 2000);
+    giveBack(command("often", 1), "not served", 2000);
     for (let slot = 2; slot < 20; slot++) {
-      giveBack(command(`${slot}`, slot), WaitReason.NotServed, 100);
+      giveBack(command(`${slot}`, slot), "not served", 100);
       clock.tick(100);
       expect(left.pop()).to.equal(`${slot}`);
     }
     expect(left).to.deep.equal([]);
     // In the same slot the longest delay decides for all: their order is kept.
-    giveBack(command("first", 1), WaitReason.NotServed, 100);
+    giveBack(command("first", 1), "not served", 100);
     retries.lineUp(command("behind", 1));
     clock.tick(100);
     expect(left).to.deep.equal([]);
     clock.tick(100);
     expect(left).to.deep.equal(["often", "first", "behind"]);
-    giveBack(command("short", 1), WaitReason.NotServed, 100);
-    giveBack(command("long", 1), WaitReason.NotServed, 400);
+    giveBack(command("short", 1), "not served", 100);
+    giveBack(command("long", 1), "not served", 400);
     clock.tick(399);
     expect(left).to.have.length(3);
     clock.tick(1);
@@ -174,9 +174,9 @@ describe("retry queue", () => {
   });
 
   it("lets commands that hold no slot go one by one", () => {
-    giveBack(command("a", 1), WaitReason.TryAgain, 300);
-    giveBack(command("b", 1), WaitReason.TryAgain, 100);
-    giveBack(command("without keys", -1), WaitReason.NotServed, 200);
+    giveBack(command("a", 1), "try again", 300);
+    giveBack(command("b", 1), "try again", 100);
+    giveBack(command("without keys", -1), "not served", 200);
     expect(retries.isHeld(1)).to.equal(false);
     retries.onNewOwners([1, 2, 3]);
     expect(left).to.deep.equal([]);
@@ -189,21 +189,21 @@ describe("retry queue", () => {
   });
 
   it("sends a command that waits alone behind those for which its slot is held by then", () => {
-    giveBack(command("b", 1), WaitReason.TryAgain, 100);
-    giveBack(command("a", 1), WaitReason.NotServed, 300);
+    giveBack(command("b", 1), "try again", 100);
+    giveBack(command("a", 1), "not served", 300);
     expectOrder(["a", "b"], 300);
   });
 
   it("lets the longest wait decide, whatever the later reason is", () => {
-    giveBack(command("a", 1), WaitReason.NotServed, 100);
-    giveBack(command("b", 1), WaitReason.NotServed, 10);
+    giveBack(command("a", 1), "not served", 100);
+    giveBack(command("b", 1), "not served", 10);
     expectOrder(["a", "b"], 100);
   });
 
   it("opens early on news", () => {
-    giveBack(command("a", 1), WaitReason.NotServed, 5000);
-    retries.putBack([command("b", 2)], { reason: WaitReason.NotServed, delayMs: 5000 });
-    giveBack(command("c", 3), WaitReason.Moved, 200);
+    giveBack(command("a", 1), "not served", 5000);
+    retries.putBack([command("b", 2)], { reason: "not served", delayMs: 5000 });
+    giveBack(command("c", 3), "moved", 200);
     retries.onNewOwners([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(left).to.deep.equal(["a", "b"]);
     clock.tick(10_000);
@@ -212,8 +212,8 @@ describe("retry queue", () => {
 
   it("forgets commands that ended while they waited", () => {
     const late = command("a", 1);
-    giveBack(late, WaitReason.NotServed, 100);
-    giveBack(command("b", 1), WaitReason.NotServed, 100);
+    giveBack(late, "not served", 100);
+    giveBack(command("b", 1), "not served", 100);
     late.fulfil(null, TEXT);
     clock.tick(100);
     expect(left).to.deep.equal(["b"]);
@@ -221,12 +221,12 @@ describe("retry queue", () => {
 
   it("waits until the node has answered or given back what it has of the slot", () => {
     const [a, b, other, c, d] = [give("a", 1), give("b", 1), give("other", 2), give("c", 1), give("d", 1)];
-    giveBack(a, WaitReason.Moved, 0);
+    giveBack(a, "moved", 0);
     retries.lineUp(command("new", 1));
     expect(left).to.deep.equal([]);
     expect(retries.isHeld(2)).to.equal(false);
     b.fulfil(null, TEXT);
-    giveBack(c, WaitReason.Moved, 0);
+    giveBack(c, "moved", 0);
     expect(left).to.deep.equal([]);
     d.fulfil(null, TEXT);
     expect(left).to.deep.equal(["a", "c", "new"]);
@@ -240,7 +240,7 @@ describe("retry queue", () => {
     retries.lineUp(command("new", 1));
     younger.fail(new Error("timeout"));
     expect(left).to.deep.equal([]);
-    giveBack(older, WaitReason.Moved, 0);
+    giveBack(older, "moved", 0);
     expect(left).to.deep.equal(["older", "new"]);
   });
 
@@ -303,8 +303,8 @@ describe("retry queue", () => {
       return made;
     });
     const rest = give("c", 1);
-    for (const one of asked) giveBack(one, WaitReason.Moved, 0);
-    giveBack(rest, WaitReason.Moved, 0);
+    for (const one of asked) giveBack(one, "moved", 0);
+    giveBack(rest, "moved", 0);
     retries.lineUp(command("new", 1));
     expect(left).to.deep.equal(["a", "b"]);
     sent[0]?.fulfil(null, TEXT);
@@ -323,7 +323,7 @@ describe("retry queue", () => {
       });
       retries.resume();
       const first = command("first", 1);
-      giveBack(first, WaitReason.NotServed, 100);
+      giveBack(first, "not served", 100);
       for (const name of ["second", "third"]) retries.lineUp(command(name, 1));
       clock.tick(100);
       expect(left.splice(0)).to.deep.equal(["first"]);
@@ -350,17 +350,17 @@ describe("retry queue", () => {
   });
 
   it("keeps what could not be sent before all that waits", () => {
-    giveBack(command("b", 1), WaitReason.NotServed, 100);
-    retries.putBack([command("a", 1)], { reason: WaitReason.NotServed, delayMs: 50 });
+    giveBack(command("b", 1), "not served", 100);
+    retries.putBack([command("a", 1)], { reason: "not served", delayMs: 50 });
     clock.tick(100);
     expect(left).to.deep.equal(["a", "b"]);
   });
 
   it("keeps what comes back while the cluster is closed, in order, and sends all of it when it is open", () => {
-    giveBack(command("b", 1), WaitReason.NotServed, 100);
+    giveBack(command("b", 1), "not served", 100);
     retries.lineUp(command("c", 1));
     retries.pause();
-    giveBack(command("other", 2), WaitReason.Moved, 0);
+    giveBack(command("other", 2), "moved", 0);
     clock.tick(1000);
     expect(left).to.deep.equal([]);
     retries.resume();
@@ -370,9 +370,9 @@ describe("retry queue", () => {
   });
 
   it("hands everything over at once, oldest first", () => {
-    giveBack(command("a", 1), WaitReason.NotServed, 100);
+    giveBack(command("a", 1), "not served", 100);
     retries.lineUp(command("c", 1));
-    giveBack(command("b", 2), WaitReason.TryAgain, 100);
+    giveBack(command("b", 2), "try again", 100);
     expect(retries.takeAll().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);
     clock.tick(1000);
     expect(left).to.deep.equal([]);

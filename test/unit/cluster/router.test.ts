@@ -6,7 +6,7 @@ import { ClusterNode, type NodeClient } from "../../../src/cluster/cluster-node"
 import { NodePool } from "../../../src/cluster/node-pool";
 import type { ReadPreference } from "../../../src/cluster/read-preference";
 import { RetryQueue } from "../../../src/cluster/retry-queue";
-import { ClusterRouter, type FanOutPart, type Splitter } from "../../../src/cluster/router";
+import { ClusterRouter, type FanOutPart, type RouterDeps } from "../../../src/cluster/router";
 import { SlotMap } from "../../../src/cluster/slot-map";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
@@ -25,8 +25,7 @@ describe("ClusterRouter", () => {
   let nodes: ClusterNode[];
   let slots: SlotMap;
   let retries: RetryQueue;
-  let plan: Splitter["plan"];
-  let announced: FanOutPart[] | null;
+  let plan: RouterDeps["fanOut"]["plan"];
   let retried: ClusterNode[];
   /** Node and command, in the order of sending. */
   let sent: string[];
@@ -39,7 +38,6 @@ describe("ClusterRouter", () => {
     sent = [];
     retried = [];
     plan = () => null;
-    announced = null;
     pool = new NodePool(
       {
         makeClient: ({ address }) => {
@@ -81,8 +79,8 @@ describe("ClusterRouter", () => {
       lifecycle: { admit: (all) => void sent.push(...all.map(({ spec }) => `admitted ${spec.lowerName}`)) },
       reads,
       subscriptions,
+      followsTips: true,
       fanOut: { plan: (command) => plan(command) },
-      announce: () => announced,
       refresher: { request() {} },
       redirector: { onUnreachable: (node) => void retried.push(node) },
     });
@@ -258,12 +256,13 @@ describe("ClusterRouter", () => {
 
   it("tells every master the fieldsets of HIMPORT", () => {
     const [first, second] = nodes as [ClusterNode, ClusterNode];
-    announced = [first, second].map((node) => ({
-      command: commands.make("himport", "prepare", "f", "x"),
-      node,
-    }));
+    plan = () =>
+      [first, second].map((node) => ({ command: commands.make("himport", "prepare", "f", "x"), node }));
     router.dispatch(commands.make("himport", "prepare", "f", "x"));
     expect(sent).to.have.members(["1 himport", "2 himport"]);
+    sent = [];
+    router.dispatchBatch([commands.make("himport", "prepare", "f", "x")]);
+    expect(sent, "in a batch").to.have.lengthOf(1);
   });
 
   describe("with reads from replicas", () => {

@@ -105,8 +105,8 @@ class ModelCluster {
       lifecycle: { admit: () => {} },
       reads: null,
       subscriptions: nothing,
-      fanOut: null,
-      announce: () => null,
+      followsTips: false,
+      fanOut: { plan: () => null },
       refresher: { request: () => {} },
       redirector: { onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands) },
     });
