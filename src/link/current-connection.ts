@@ -9,11 +9,10 @@ import { CommandFlag } from "../command/command-spec";
 import { ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
-import type { Reply } from "../protocol/resp-types";
 import { LatePart } from "../util/late-part";
 import { EarlyCommands, type EarlyDeps } from "./early-commands";
 import type { LinkDeps } from "./link-options";
-import { DB_WHEN_SENT, SelectedDb, type Selects } from "./selected-db";
+import { DB_WHEN_SENT, SelectedDb } from "./selected-db";
 import type { Unblocker, UnblockerDeps } from "./unblocker";
 
 export const unblocking = new LatePart(
@@ -32,11 +31,13 @@ export class CurrentConnection {
   /** The database that is selected on the server after all dispatched commands. */
   private selected = new SelectedDb(0);
   /** An EXEC whose reply determines the selected database. */
-  private deciding: { readonly exec: Command; readonly selects: Selects } | null = null;
+  private deciding: Command | null = null;
 
   constructor(
     private readonly owner: CurrentOwner,
     private readonly deps: Pick<LinkDeps, "credentials" | "listener">,
+    /** The database that the server has last confirmed: the next connection is ready only with it. */
+    public agreed: number,
   ) {
     this.early = new EarlyCommands(this, owner);
   }
@@ -112,18 +113,17 @@ export class CurrentConnection {
     this.note(this.request("discard", []));
   }
 
-  /** An EXEC is answered, or has failed. Returns the database after it if the transaction has a SELECT. */
-  settle(exec: Command, reply?: Reply): number | null {
-    const { deciding } = this;
-    if (deciding === null || deciding.exec !== exec) return null;
+  /** An EXEC is settled, and `db` is selected now; null: unchanged. */
+  onDecided(exec: Command, db: number | null): void {
+    if (this.deciding !== exec) return;
     this.deciding = null;
-    const before = this.selected.db;
-    if (reply !== undefined) this.selected.settle(deciding.selects, reply);
+    if (db !== null) {
+      this.agreed = db;
+      this.setDb(db);
+    }
     // Also when the reply tells the database, because a command may have been resent in its own database
     // meanwhile.
     if (this.isReady) this.selectAnew(this.selected.db);
-    this.tell(before);
-    return this.selected.db;
   }
 
   /** The transaction that is being sent will not run. */
@@ -154,7 +154,7 @@ export class CurrentConnection {
   private note(command: Command): void {
     const before = this.selected.db;
     const selects = this.selected.note(command);
-    if (selects !== null && !command.isSettled) this.deciding = { exec: command, selects };
+    if (selects !== null && !command.isSettled) this.deciding = command;
     this.tell(before);
   }
 

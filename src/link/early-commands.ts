@@ -22,6 +22,8 @@ import type { OfflineQueue } from "./offline-queue";
 /** Sends commands to the current connection. */
 interface Sender {
   readonly connection: Connection | null;
+  /** The handshake selects this database. */
+  readonly agreed: number;
   send(command: Command): void;
 }
 
@@ -30,8 +32,6 @@ export interface EarlyDeps {
   readonly connector: AbstractConnector;
   readonly offline: OfflineQueue;
   readonly subscriptions: { readonly isEmpty: boolean };
-  /** The handshake selects this database. */
-  readonly databases: { readonly agreed: number };
   /**
    * An attempt has failed since the link was last ready. A command that ends its connection may be the reason, and
    * would never be given up: only losses of ready connections count.
@@ -64,12 +64,12 @@ export class EarlyCommands {
 
   /** Sends the waiting commands up to the first one that must wait for the outcome. */
   send(credentials: Credentials): void {
-    const { options, connector, offline, subscriptions, databases, isFresh, hasFailedAttempt } = this.deps;
+    const { options, connector, offline, subscriptions, isFresh, hasFailedAttempt } = this.deps;
     const { current } = this;
     if (hasFailedAttempt || !takesAnyServer(connector)) return;
     // A custom stream may deliver replies at any time, also before the listeners of `ready` have run.
     if (!subscriptions.isEmpty || options.monitor || current.connection?.isOwnSocket !== true) return;
-    const db = databases.agreed;
+    const db = current.agreed;
     const mayWrite = isFresh && db === 0 && !hasAny(credentials);
     const sent: Command[] = [];
     offline.drain(

@@ -26,13 +26,13 @@ import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
-import type { DatabaseChanges } from "./selected-db";
+import type { Session } from "./session";
 
 export interface ErrorReplyDeps {
   readonly options: LinkOptions;
   readonly current: CurrentConnection;
   readonly offline: OfflineQueue;
-  readonly databases: DatabaseChanges;
+  readonly session: Session;
   readonly fieldsets: { recovers(command: Command, error: Error): boolean };
   /** Half-closes the connection; a new one follows. */
   reconnect(): void;
@@ -59,13 +59,13 @@ export class ErrorReplies implements ErrorJudge {
     const { deps } = this;
     if (command.origin === Origin.Connection) return this.judgeOwn(command, error);
     if (error instanceof ReplyError) attachCommand(error, command.spec.name, command.args);
-    if ((command.spec.flags & CommandFlag.Multi) !== 0) deps.databases.onMultiRefused(error);
+    if ((command.spec.flags & CommandFlag.Multi) !== 0) this.onMultiRefused(error);
     if (deps.current.unblocker?.takes(command, error)) return true;
     const { message } = error;
     const fate = fateOf(command, { kind: "error reply", message, isServerLeft: false });
     if (fate.ending === null) return this.carryOut(command, fate);
     if (deps.fieldsets.recovers(command, error)) return true;
-    if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
+    if ((command.spec.flags & CommandFlag.Select) !== 0) this.onSelectRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.report("error", error);
     const otherwise = fateOf(command, { kind: "error reply", message, isServerLeft: true });
     if (this.isAskedAgain(command, error) && this.carryOut(command, otherwise)) return true;
@@ -93,6 +93,22 @@ export class ErrorReplies implements ErrorJudge {
   /** A connection is ready: leaving the previous one was right if this one leads to a master. */
   onArrival(role: string | undefined): void {
     if (role === "master") this.quietMs = FIRST_QUIET_MS;
+  }
+
+  /** MULTI has failed, so the commands behind it are not a transaction. */
+  private onMultiRefused({ message }: Error): void {
+    // Inside a transaction, which continues.
+    if (message.includes("nested")) return;
+    this.deps.session.selected.abandonOpen();
+    this.deps.current.abandonOpen();
+  }
+
+  /** A SELECT has failed: the previous database is still selected, unless another SELECT followed. */
+  private onSelectRefused(command: Command): void {
+    const { session, current } = this.deps;
+    if (session.selected.db !== Number(command.args[0])) return;
+    session.selected.db = command.db;
+    current.setDb(command.db);
   }
 
   /** Returns true when the command is sent again. */

@@ -87,7 +87,8 @@ export interface MovableLink extends ConnectionLife {
   readonly connector: AbstractConnector;
   readonly connection: Connection | null;
   readonly subscriptions: Subscriptions;
-  readonly databases: { readonly agreed: number };
+  /** The database that the server has last confirmed. */
+  readonly current: { readonly agreed: number };
   readonly messages: MessageListener | null;
   /** The address of the server, for messages. */
   readonly server: string;

@@ -55,7 +55,7 @@ import { ManagedFieldsets } from "./managed-fieldsets";
 import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
 import { SubscriptionGap } from "./resubscribe";
-import { DatabaseChanges, type DatabaseDeps } from "./selected-db";
+import { databasesFor } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
 
@@ -69,7 +69,6 @@ const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | Comma
 type CalledByParts = ConnectionLife &
   EstablishmentOwner &
   CurrentOwner &
-  DatabaseDeps &
   ErrorReplyDeps &
   StateReplyDeps &
   CredentialHost &
@@ -81,7 +80,6 @@ export class Link implements Dispatcher, CalledByParts {
   readonly offline = new OfflineQueue();
   readonly session: Session;
   readonly current: CurrentConnection;
-  readonly databases: DatabaseChanges;
   readonly fieldsets: ManagedFieldsets;
   private readonly reconnection: Reconnection;
   private readonly errorReplies: ErrorReplies;
@@ -109,9 +107,9 @@ export class Link implements Dispatcher, CalledByParts {
     readonly connector: AbstractConnector,
     private readonly deps: LinkDeps,
   ) {
-    this.session = new Session(options.db ?? 0, (exec) => this.databases.onExecSettled(exec));
-    this.current = new CurrentConnection(this, deps);
-    this.databases = new DatabaseChanges(this, options.db ?? 0);
+    const db = options.db ?? 0;
+    this.session = new Session(db, (exec, selected) => this.onDecided(exec, selected));
+    this.current = new CurrentConnection(this, deps, db);
     this.reconnection = new Reconnection(options, connector, deps, this);
     this.fieldsets = new ManagedFieldsets(options.himportFieldsets ?? [], this);
     this.errorReplies = new ErrorReplies(this, deps);
@@ -393,8 +391,9 @@ export class Link implements Dispatcher, CalledByParts {
 
   onOpen(): void {
     this.setStatus("connect");
-    this.current.open(this.databases.agreed);
-    this.reconnection.introduce(this.databases.toCome());
+    const { current } = this;
+    current.open(current.agreed);
+    this.reconnection.introduce(databasesFor(this.unanswered(), current.agreed));
   }
 
   onConnectionError(error: Error): void {
@@ -440,7 +439,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.liveness.start(connection);
     this.reconnection.attempts = 0;
     this.setStatus("ready");
-    if (this.databases.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.databases.agreed);
+    if (this.current.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.current.agreed);
     if (this.options.monitor) this.current.request("monitor", []);
     this.mover.onEstablished(connection);
     this.sendWaiting(connection);
@@ -503,6 +502,12 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  /** Commands no longer have to wait for an EXEC. */
+  private onDecided(exec: Command, db: number | null): void {
+    this.current.onDecided(exec, db);
+    this.resume();
+  }
 
   private setStatus(status: LinkStatus, argument?: unknown): void {
     this.status = moveLink(this.status, status);

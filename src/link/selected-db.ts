@@ -7,7 +7,7 @@ import { type Command, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
-import type { Reply } from "../protocol/resp-types";
+import type { Databases } from "../connection/handshake";
 
 /** The `db` of a command that runs in whichever database is selected when it is sent. */
 export const DB_WHEN_SENT = -1;
@@ -46,12 +46,6 @@ export class SelectedDb {
     return null;
   }
 
-  /** EXEC has been answered. */
-  settle(selects: Selects, reply: Reply): void {
-    if (!Array.isArray(reply)) return;
-    for (const [place, db] of selects) if (!(reply[place] instanceof Error)) this.db = db;
-  }
-
   /** The open transaction will not run. True if it has a SELECT. */
   abandonOpen(): boolean {
     const { open } = this;
@@ -67,73 +61,25 @@ export class SelectedDb {
   }
 }
 
-/** The state that `DatabaseChanges` corrects. */
-export interface DatabaseDeps {
-  /** In the order of issue. */
-  readonly session: { readonly selected: SelectedDb; settleExec(exec: Command, db: number | null): void };
-  /** In the order of sending, on the current connection. */
-  readonly current: {
-    settle(exec: Command, reply?: Reply): number | null;
-    setDb(db: number): void;
-    abandonOpen(): void;
-  };
-  /** The unanswered commands, in order. */
-  unanswered(): readonly Pick<Command, "db" | "spec">[];
-  /** Commands no longer have to wait for EXEC. */
-  resume(): void;
+/** The database that EXEC has selected, by its reply; null: none. */
+export function selectedBy(selects: Selects, reply: unknown): number | null {
+  if (!Array.isArray(reply)) return null;
+  return selects.findLast(([place]) => !(reply[place] instanceof Error))?.[1] ?? null;
 }
 
-/** Follows the server's replies about databases. */
-export class DatabaseChanges {
-  constructor(
-    private readonly deps: DatabaseDeps,
-    /** The database that the server has last confirmed: the next connection is ready only with it. */
-    public agreed: number,
-  ) {}
-
-  onSelected(db: number): void {
-    this.agreed = db;
-  }
-
-  /**
-   * The databases that the next connection will select: the server's current one, and those of commands that
-   * wait for others.
-   */
-  toCome(): { readonly db: number; readonly otherDbs: readonly number[] } {
-    const selected = new SelectedDb(this.agreed);
-    const others = new Set<number>();
-    for (const command of this.deps.unanswered()) {
-      if (command.db !== selected.db && command.db !== DB_WHEN_SENT) {
-        others.add(command.db);
-        selected.db = command.db;
-      }
-      if (command.spec !== undefined) selected.note(command as Command);
+/**
+ * The databases that a new connection must be able to select: first `db`, and then those of commands that wait for
+ * others.
+ */
+export function databasesFor(commands: readonly Command[], db: number): Databases {
+  const selected = new SelectedDb(db);
+  const otherDbs = new Set<number>();
+  for (const command of commands) {
+    if (command.db !== selected.db && command.db !== DB_WHEN_SENT) {
+      otherDbs.add(command.db);
+      selected.db = command.db;
     }
-    return { db: this.agreed, otherDbs: [...others] };
+    selected.note(command);
   }
-
-  /** A SELECT has failed: the previous database is still selected, unless another SELECT followed. */
-  onRefused(command: Command): void {
-    const { session, current } = this.deps;
-    if (session.selected.db !== Number(command.args[0])) return;
-    session.selected.db = command.db;
-    current.setDb(command.db);
-  }
-
-  /** MULTI has failed, so the commands behind it are not a transaction. */
-  onMultiRefused(error: Error): void {
-    // Inside a transaction, which continues.
-    if (error.message.includes("nested")) return;
-    this.deps.session.selected.abandonOpen();
-    this.deps.current.abandonOpen();
-  }
-
-  /** An EXEC is answered; without a reply, it has failed. */
-  onExecSettled(exec: Command, reply?: Reply): void {
-    const { session, current } = this.deps;
-    const db = current.settle(exec, reply);
-    if (db !== null && reply !== undefined) this.agreed = db;
-    session.settleExec(exec, reply === undefined ? null : db);
-    this.deps.resume();
-  }
+  return { db, otherDbs: [...otherDbs] };
 }

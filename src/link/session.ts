@@ -14,7 +14,7 @@ import type { WatchUser } from "../command/watch-user";
 import { ReplyError } from "../errors";
 import { MOST_NAMES } from "../util/bounds";
 import { OpenTransaction } from "./open-transaction";
-import { DB_WHEN_SENT, SelectedDb } from "./selected-db";
+import { DB_WHEN_SENT, SelectedDb, type Selects, selectedBy } from "./selected-db";
 
 /** Commands that change the session. */
 export const SESSION_FLAGS =
@@ -98,8 +98,8 @@ export class Session {
 
   constructor(
     db: number,
-    /** An EXEC of a transaction with a SELECT was settled with an error. */
-    private readonly onExecSettled: (exec: Command) => void,
+    /** An EXEC of a transaction with a SELECT was settled, and `db` is selected now; null: unchanged. */
+    private readonly onDecided: (exec: Command, db: number | null) => void,
   ) {
     this.selected = new SelectedDb(db);
   }
@@ -112,12 +112,6 @@ export class Session {
   /** Only the reply of an EXEC determines the selected database. */
   get isDbOpen(): boolean {
     return this.deciding !== null;
-  }
-
-  /** An EXEC is settled, and `db` is selected now; null: unchanged. */
-  settleExec(exec: Command, db: number | null): void {
-    if (this.deciding !== null && db !== null) this.selected.db = db;
-    if (this.deciding === exec) this.deciding = null;
   }
 
   /** Every command must be inspected before it is sent. */
@@ -183,7 +177,8 @@ export class Session {
   note(command: Command): void {
     const { flags } = command.spec;
     const isSelect = (flags & CommandFlag.Select) !== 0;
-    if (this.selected.note(command) !== null) this.followExec(command);
+    const selects = this.selected.note(command);
+    if (selects !== null) this.followExec(command, selects);
     else if (isSelect && !this.selected.isOpen) this.deciding = null;
     if ((flags & CommandFlag.Quit) !== 0) this.noteQuit(command);
     else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
@@ -270,9 +265,15 @@ export class Session {
     }
   }
 
-  private followExec(exec: Command): void {
+  private followExec(exec: Command, selects: Selects): void {
     this.deciding = exec;
-    exec.ensureExtra().addHook({ onSettled: (error) => error !== null && this.onExecSettled(exec) });
+    const onSettled = (_error: Error | null, reply?: unknown): void => {
+      const db = selectedBy(selects, reply);
+      if (this.isDbOpen && db !== null) this.selected.db = db;
+      if (this.deciding === exec) this.deciding = null;
+      this.onDecided(exec, db);
+    };
+    exec.ensureExtra().addHook({ onSettled });
   }
 
   private openByHand(command: Command): void {

@@ -1,6 +1,5 @@
 /** Follows replies that change the state of a connection: databases, protocol, RESET, MONITOR, QUIT. */
 
-import { BatchKind } from "../command/batch";
 import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { StateFollower } from "../connection/connection";
@@ -8,12 +7,10 @@ import type { Subscriptions } from "../connection/subscriptions";
 import type { Reply } from "../protocol/resp-types";
 import type { CurrentConnection } from "./current-connection";
 import { OpenTransaction } from "./open-transaction";
-import type { DatabaseChanges } from "./selected-db";
 
 export interface StateReplyDeps {
   readonly current: CurrentConnection;
   readonly subscriptions: Subscriptions;
-  readonly databases: DatabaseChanges;
   readonly fieldsets: { prepareAll(): void };
   /** The server is about to close. */
   onQuit(): void;
@@ -36,12 +33,11 @@ export class StateReplies implements StateFollower {
     }
     // The handshake judges its other replies itself.
     if (command.origin === Origin.Connection) return;
-    if ((flags & CommandFlag.Exec) !== 0) {
-      if (command.group instanceof OpenTransaction) command.group.nameErrors(reply);
-      deps.databases.onExecSettled(command, reply);
-    }
-    const isSelected = (flags & CommandFlag.Select) !== 0 && command.group?.kind !== BatchKind.Transaction;
-    if (isSelected) deps.databases.onSelected(Number(command.args[0]));
+    if ((flags & CommandFlag.Exec) !== 0 && command.group instanceof OpenTransaction)
+      command.group.nameErrors(reply);
+    // "QUEUED" inside a transaction.
+    if ((flags & CommandFlag.Select) !== 0 && String(reply) === "OK")
+      deps.current.agreed = Number(command.args[0]);
     if ((flags & CommandFlag.Reset) !== 0) {
       deps.subscriptions.clear();
       connection?.setProtocol(2);

@@ -35,7 +35,7 @@ export class Successor implements ConnectionLife, EstablishmentOwner {
     private readonly link: MovableLink,
     private readonly owner: SuccessorOwner,
   ) {
-    this.db = link.databases.agreed;
+    this.db = link.current.agreed;
   }
 
   start(connector: AbstractConnector, source: EstablishmentDeps["source"]): void {

@@ -56,13 +56,12 @@ describe("EarlyCommands", () => {
     };
     const connection = { isOwnSocket: now.isOwnSocket ?? true, queue } as unknown as Connection;
     const early = new EarlyCommands(
-      { connection, send: (command) => void onConnection.push(command) },
+      { connection, agreed: now.agreed ?? 0, send: (command) => void onConnection.push(command) },
       {
         options: { monitor: now.monitor ?? false, retryPolicy: now.retryPolicy },
         connector: now.connector ?? new AnyServer(),
         offline,
         subscriptions: { isEmpty: !now.isSubscribed },
-        databases: { agreed: now.agreed ?? 0 },
         hasFailedAttempt: now.hasFailedAttempt ?? false,
         isFresh: now.isFresh ?? false,
       },

@@ -7,6 +7,7 @@ import { specOf } from "../../../src/command/command-table";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { ErrorReplies } from "../../../src/link/error-replies";
 import type { LinkOptions } from "../../../src/link/link-options";
+import { SelectedDb } from "../../../src/link/selected-db";
 import { Ending } from "../../support/ending";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
@@ -17,6 +18,7 @@ describe("ErrorReplies", () => {
       typeof import("../../../src/errors")
   >;
   let told: string[];
+  let selected: SelectedDb;
   let replies: ErrorReplies;
   let connection: {
     state: ConnectionState;
@@ -47,6 +49,7 @@ describe("ErrorReplies", () => {
 
   function make(options: LinkOptions = {}): void {
     told = [];
+    selected = new SelectedDb(0);
     [isRedirected, isUnblocked] = [false, false];
     connection = {
       state: ConnectionState.Ready,
@@ -59,13 +62,12 @@ describe("ErrorReplies", () => {
       current: {
         connection,
         resend: () => void told.push("resent"),
+        setDb: (db: number) => void told.push(`database ${db}`),
+        abandonOpen: () => void told.push("no transaction"),
         unblocker: { takes: () => isUnblocked },
       },
       offline: { requeue: () => void told.push("requeued") },
-      databases: {
-        onMultiRefused: () => void told.push("multi refused"),
-        onRefused: () => void told.push("select refused"),
-      },
+      session: { selected },
       fieldsets: { recovers: () => false },
       reconnect: () => void told.push("reconnect"),
       onTurnedAway: () => void told.push("turned away"),
@@ -212,12 +214,16 @@ describe("ErrorReplies", () => {
   });
 
   it("notes what a refusal means for the database", () => {
+    selected.db = 99;
+    judge("ERR DB index is out of range", command("select", "7"));
+    expect([selected.db, told], "another SELECT followed").to.deep.equal([99, []]);
     judge("ERR DB index is out of range", command("select", "99"));
-    expect(told).to.deep.equal(["select refused"]);
-    told.length = 0;
+    expect([selected.db, told.splice(0)]).to.deep.equal([0, ["database 0"]]);
+    judge("ERR MULTI calls can not be nested", command("multi"));
+    expect(told).to.deep.equal([]);
+    selected.note(command("multi"));
     judge("NOPERM no rights", command("multi"));
-    expect(told).to.deep.equal(["multi refused"]);
-    told.length = 0;
+    expect([selected.isOpen, told.splice(0)]).to.deep.equal([false, ["no transaction"]]);
     judge("EXECABORT discarded", command("exec"));
     expect(told, "the link hears that it has failed").to.deep.equal([]);
   });

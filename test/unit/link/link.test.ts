@@ -406,7 +406,7 @@ describe("Link", () => {
     peer.push("+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
     await requested(4);
     expect([behind.db, link.offline.length]).to.deep.equal([3, 0]);
-    expect(link.databases.agreed, "for the next connection").to.equal(3);
+    expect(link.current.agreed, "for the next connection").to.equal(3);
     expect(link.direct).to.equal(link.connection);
   });
 
@@ -419,7 +419,7 @@ describe("Link", () => {
       timeoutMs: 5000,
       what: "EXEC",
     });
-    expect(link.databases.agreed).to.equal(0);
+    expect(link.current.agreed).to.equal(0);
   });
 
   it("keeps waiting commands until it is ready, also when another connection resumes it", async () => {

@@ -8,7 +8,7 @@ import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { ReplyError, WatchLostError } from "../../../src/errors";
-import { DB_WHEN_SENT, SelectedDb, type Selects } from "../../../src/link/selected-db";
+import { DB_WHEN_SENT, SelectedDb, type Selects, selectedBy } from "../../../src/link/selected-db";
 import { SESSION_FLAGS, Session } from "../../../src/link/session";
 import type { Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
@@ -97,7 +97,7 @@ describe("SelectedDb", () => {
                 : Array.from({ length: 60 }, () => (draw() === 0 ? new Error("no") : "OK"));
             server.run(command, reply);
             const selects = deciding.get(command);
-            if (selects !== undefined) tracker.settle(selects, reply);
+            if (selects !== undefined) tracker.db = selectedBy(selects, reply) ?? tracker.db;
           };
           const issue = (command: Command): void => {
             const selects = tracker.note(command);
@@ -261,11 +261,8 @@ describe("Session", () => {
   });
 
   it("the database of commands after an EXEC that may select one is open until its end", () => {
-    const failed: Command[] = [];
-    const session = new Session(0, (exec) => {
-      failed.push(exec);
-      session.settleExec(exec, null);
-    });
+    const decided: [exec: Command, db: number | null][] = [];
+    const session = new Session(0, (exec, db) => void decided.push([exec, db]));
     const transact = (): Command => {
       session.note(make("multi"));
       session.note(make("select", "2"));
@@ -275,11 +272,14 @@ describe("Session", () => {
     };
     const first = transact();
     expect([session.isDbOpen, session.nextDb]).to.deep.equal([true, DB_WHEN_SENT]);
-    session.settleExec(first, 2);
+    first.fulfil(["OK"], { protocol: 3, replyMapping: "legacy" });
     expect([session.isDbOpen, session.nextDb]).to.deep.equal([false, 2]);
     const lost = transact();
     lost.fail(new Error("lost"));
-    expect(failed).to.deep.equal([lost]);
+    expect(decided).to.deep.equal([
+      [first, 2],
+      [lost, null],
+    ]);
     expect([session.isDbOpen, session.nextDb]).to.deep.equal([false, 2]);
     transact();
     session.note(make("select", "3"));

@@ -26,14 +26,13 @@ describe("StateReplies", () => {
       get connection() {
         return connection;
       },
+      set agreed(db: number) {
+        told.push(`selected ${db}`);
+      },
     };
     replies = new StateReplies({
       current,
       subscriptions,
-      databases: {
-        onSelected: (db: number) => void told.push(`selected ${db}`),
-        onExecSettled: (_exec: Command, reply: unknown) => void told.push(`exec ${JSON.stringify(reply)}`),
-      },
       fieldsets: { prepareAll: () => void told.push("fieldsets") },
       onQuit: () => void told.push("quit"),
       onMonitoring: () => void told.push("monitoring"),
@@ -56,11 +55,6 @@ describe("StateReplies", () => {
     expect(follow("select", ["3"])).to.deep.equal(["selected 3"]);
     expect(follow("select", ["4"], "QUEUED", BatchKind.Transaction)).to.deep.equal(["selected 3"]);
     expect(follow("select", ["5"], "OK", BatchKind.Pipeline)).to.deep.equal(["selected 3", "selected 5"]);
-  });
-
-  it("tells the databases how a transaction has ended", () => {
-    follow("exec", [], ["OK"]);
-    expect(follow("discard")).to.deep.equal(['exec ["OK"]']);
   });
 
   it("follows the protocol that HELLO has agreed on, and no other word of it", () => {

@@ -403,7 +403,7 @@ function playReply({ said, kind, verdict, isReadOnly, way }: ReplyCase): FateCas
       unblocker: { takes: () => way === "unblocked" },
     },
     offline: { requeue: () => void told.push("again on the next connection") },
-    databases: { onExecSettled: () => {}, onRefused: () => {} },
+    session: new Session(0, () => {}),
     fieldsets: { recovers: () => false },
     reconnect: () => void told.push("reconnects"),
     onTurnedAway: () => {},
