@@ -85,7 +85,10 @@ const LIVE_OPTIONS = ["enableAutoPipelining", "autoPipeliningIgnoredCommands", "
 const NO_QUEUE = { length: 0 };
 const NO_PEER = { remoteAddress: undefined, remotePort: undefined };
 
-interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void> {
+interface RedisListeners extends ClientListeners, Record<Exclude<RedisStatus, "reconnecting">, () => void> {
+  reconnecting: (delayMs: number) => void;
+  select: (db: number) => void;
+  busy: (error: Error) => void;
   /** Another one of several databases is used. */
   failover: (report: FailoverReport) => void;
   /** A connection to a replica has failed. */

@@ -14,6 +14,7 @@ import type {
   ReplyMapping,
   ReplyRows,
 } from "../command/generated/signatures";
+import type { SubscriptionGap } from "../connection/subscriptions";
 import type { MaintenanceReport } from "../maintenance/mover";
 import type { CallLimits } from "./command-limits";
 import type { MergeChoice } from "./merging";
@@ -39,6 +40,7 @@ export interface ClientListeners {
   pmessageBuffer: (pattern: string, channel: Buffer, message: Buffer) => void;
   error: (error: Error) => void;
   invalidate: (keys: string[] | null) => void;
+  gap: (gap: SubscriptionGap) => void;
   /** A cluster adds the address of the node. */
   maintenance: (report: MaintenanceReport, node?: string) => void;
 }

@@ -85,6 +85,10 @@ export function events(redis: Redis) {
     })
     .on("error", (error) => same<typeof error, Error>())
     .once("ready", () => {})
+    .on("reconnecting", (delayMs) => same<typeof delayMs, number>())
+    .on("select", (db) => same<typeof db, number>())
+    .on("busy", (error) => same<typeof error, Error>())
+    .on("gap", ({ channels, lastedMs }) => same<[typeof channels, typeof lastedMs], [string[], number]>())
     .on("anything", (...args) => args)
     .off("anything", () => {});
   same<typeof self, Redis>();
