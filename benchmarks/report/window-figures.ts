@@ -10,7 +10,7 @@ import type { SideName } from "../sides/all-sides";
 import type { LoopKind } from "../sides/side";
 import { projectRoot } from "../support/project";
 import type { Results, ScenarioResult } from "../support/results-store";
-import { type Column, OPS, P50, P99 } from "../support/scenario";
+import { type Column, CPU, OPS, P50, P99 } from "../support/scenario";
 import { spreadOf } from "../support/statistics";
 import { formatFigure, formatRatio, markdownTable } from "./format";
 import { withFigures } from "./marked-place";
@@ -71,8 +71,8 @@ export function windowFigures(results: Results): string | null {
   return [
     "Callers that send the next command after each reply: commands a second / median in µs.",
     table("callers", [OPS, P50]),
-    "Independent commands at their own pace: median / 99th percentile in µs.",
-    table("arrivals", [P50, P99]),
+    "Independent commands at their own pace: median / 99th percentile / CPU time for each command, in µs.",
+    table("arrivals", [P50, P99, CPU]),
     runLine(result),
     ...GOALS.map((goal) => goalPart(result, goal)),
   ].join("\n\n");

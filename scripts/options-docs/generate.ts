@@ -123,7 +123,8 @@ function tableText(entries: readonly OptionEntry[]): string {
     const plainType = type.replace(/\w+/g, (word) => ALIASES[word] ?? word);
     const shownType = `\`${plainType}\`${unit === null ? "" : ` (${unit})`}`;
     const shownDefault = defaultText === null ? "" : codeOf(defaultText);
-    return hasDefaults ? [shownName, shownType, shownDefault, effect] : [shownName, shownType, effect];
+    const linked = effect.replace(/\bdocs\/([\w-]+)\.md\b/g, "[$1]($1.md)");
+    return hasDefaults ? [shownName, shownType, shownDefault, linked] : [shownName, shownType, linked];
   });
   const lines = [head, head.map(() => "---"), ...rows];
   return lines.map((cells) => `| ${cells.map(escapeCell).join(" | ")} |`).join("\n");

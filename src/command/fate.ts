@@ -171,12 +171,9 @@ export function endsWithConnection({ origin }: Command): boolean {
   return origin !== Origin.User && ENDS_WITH_CONNECTION.has(origin);
 }
 
-/** A blocking command can be the oldest one for a long time without causing the loss. */
-const BLAMED_WITHIN_MS = 1000;
-
-/** Whether the oldest unanswered command may have ended its connection, which lasted for `livedMs`. */
-export function mayEndConnection({ spec, args }: Command, livedMs: number): boolean {
-  return livedMs < BLAMED_WITHIN_MS || (flagsFor(spec, args) & CommandFlag.Blocking) === 0;
+/** Whether the oldest unanswered command may have ended its connection. One that blocks is the oldest without a fault. */
+export function mayEndConnection({ spec, args }: Command): boolean {
+  return (flagsFor(spec, args) & CommandFlag.Blocking) === 0;
 }
 
 function whenIssued(command: Command, event: Issued): Fate {

@@ -236,11 +236,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.parser.forgetFrames();
   }
 
-  /** How long it has been ready. */
-  get livedMs(): number {
-    return clockMs() - this.readyAtMs;
-  }
-
   /** The socket belongs to the runtime: its replies arrive in tasks of their own. */
   get isOwnSocket(): boolean {
     return this.writer.isOwnSocket;

@@ -41,8 +41,6 @@ export interface Loss extends ResendPolicy {
   readonly protocolError: Error | null;
   /** The handshake was complete. */
   readonly wasReady: boolean;
-  /** How long the connection was ready. */
-  readonly livedMs: number;
   /** The server may still run written commands, because only the network failed. */
   readonly mayStillRun: boolean;
   /** The address of the server, for messages. */
@@ -100,7 +98,7 @@ export class LeftoverCommands {
   }
 
   /** Keeps the commands to send again on the next connection, and fails the others. */
-  keep(left: Left, { protocolError, readyAtMs, livedMs }: Connection): void {
+  keep(left: Left, { protocolError, readyAtMs }: Connection): void {
     const { options, cause } = this;
     const again = failOrKeep(left, {
       retryPolicy: retryPolicyOf(options),
@@ -108,7 +106,6 @@ export class LeftoverCommands {
       cause,
       protocolError,
       wasReady: readyAtMs > 0,
-      livedMs,
       mayStillRun: isSilent(cause),
       server: serverOf(options),
       takeLate: () => (readyAtMs > 0 ? this.waiting.takeWaiting() : []),
@@ -190,7 +187,7 @@ export function failRequests(left: Left, cause?: Error): Left {
 export function failOrKeep(left: Left, loss: Loss): readonly Command[] {
   const { sent, unsent: notSent } = left;
   const [oldest] = sent;
-  if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest, loss.livedMs)) oldest.losses++;
+  if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest)) oldest.losses++;
   let unsent = notSent.concat(loss.takeLate());
   const event = lossOf(loss.protocolError !== null, loss.mayStillRun);
   const errors = new EndingErrors({

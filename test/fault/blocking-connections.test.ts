@@ -106,6 +106,23 @@ describe("blocking commands over extra connections", () => {
     );
   });
 
+  for (const blockingConnections of [0, 1]) {
+    it(`a BLPOP outlives any number of losses, ${blockingConnections} extra connections`, async () => {
+      const redis = connect({ blockingConnections, retryStrategy: () => 1 });
+      await untilReady(redis);
+      const popped = redis.blpop("lease:list", 0);
+      for (let loss = 0; loss < 6; loss++) {
+        await untilBlocked(1);
+        await control.client("KILL", "TYPE", "NORMAL", "SKIPME", "YES");
+        injections.add();
+        await untilBlocked(0);
+      }
+      await untilBlocked(1);
+      await control.rpush("lease:list", "x");
+      expect(await popped).to.deep.equal(["lease:list", "x"]);
+    });
+  }
+
   it("disconnect() ends them at once, and what waits for a connection too", async () => {
     const redis = connect({ blockingConnections: 1 });
     await untilReady(redis);

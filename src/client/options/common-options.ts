@@ -212,7 +212,7 @@ export interface SharedOptions {
   retryPolicy?: RetryPolicy | undefined;
   /**
    * Rejects a command after this number of lost connections, if it was the oldest command without a reply in each loss.
-   * Such a command may be the reason for the losses.
+   * Such a command may be the reason for the losses. Blocking commands never count. `Infinity` removes the limit.
    * @default 3
    */
   maxLossesPerCommand?: number | undefined;

@@ -88,7 +88,6 @@ describe("the resend rules, at random", () => {
             mayStillRun: false,
             takeLate: () => [],
             wasReady: true,
-            livedMs: 60_000,
             server: "server:1",
           });
           const kept = new Set(again);

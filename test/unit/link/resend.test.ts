@@ -14,7 +14,6 @@ const RULES: Loss = {
   mayStillRun: false,
   takeLate: () => [],
   wasReady: true,
-  livedMs: 60_000,
   server: "server:1",
 };
 

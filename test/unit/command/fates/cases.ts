@@ -104,7 +104,6 @@ interface Loss {
   readonly mayStillRun: boolean;
   readonly isGarbled: boolean;
   readonly losses: number;
-  readonly livedMs: number;
 }
 
 const PLAIN_LOSS: Loss = {
@@ -113,7 +112,6 @@ const PLAIN_LOSS: Loss = {
   mayStillRun: false,
   isGarbled: false,
   losses: 0,
-  livedMs: 60_000,
 };
 
 function* losses(): Generator<Loss> {
@@ -121,7 +119,7 @@ function* losses(): Generator<Loss> {
     for (const own of [null, ...POLICIES])
       for (const mayStillRun of [false, true]) yield { ...PLAIN_LOSS, policy, own, mayStillRun };
   yield { ...PLAIN_LOSS, isGarbled: true };
-  for (const livedMs of [60_000, 10]) yield { ...PLAIN_LOSS, losses: 2, livedMs };
+  yield { ...PLAIN_LOSS, losses: 2 };
 }
 
 function* lostWritten(): Generator<FateCase> {
@@ -202,7 +200,7 @@ function* lostWithoutMember(): Generator<FateCase> {
       }
 }
 
-function rulesOf({ policy, mayStillRun, isGarbled, livedMs }: Loss): LossOfConnection {
+function rulesOf({ policy, mayStillRun, isGarbled }: Loss): LossOfConnection {
   return {
     retryPolicy: policy,
     maxLosses: 3,
@@ -211,7 +209,6 @@ function rulesOf({ policy, mayStillRun, isGarbled, livedMs }: Loss): LossOfConne
     mayStillRun,
     takeLate: () => [],
     wasReady: true,
-    livedMs,
     server: "server:1",
   };
 }
