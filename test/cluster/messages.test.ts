@@ -24,6 +24,14 @@ async function next(reader: Messages): Promise<MessageEntry> {
   return value;
 }
 
+/** A subscriber may reconnect to a node before that node has changed, and then again. */
+async function firstAfterGaps(reader: Messages): Promise<MessageEntry> {
+  for (;;) {
+    const entry = await next(reader);
+    if (entry.kind !== "gap") return entry;
+  }
+}
+
 describe("cluster: readers of messages", () => {
   fixture.install();
 
@@ -57,13 +65,13 @@ describe("cluster: readers of messages", () => {
     await Promise.all([open, ...closed].map(({ ready }) => ready));
     await allow("&open");
     for (const reader of closed) {
-      const error = await failureOf(reader.next());
+      const error = await failureOf(firstAfterGaps(reader));
       expect(error.message).to.match(/^NOPERM /);
       expect(await reader.next()).to.deep.equal({ value: undefined, done: true });
     }
     expect(await next(open)).to.include({ kind: "gap", cause: "reconnect" });
     await fixture.connect().publish("open", "after");
-    expect(await next(open)).to.include({ message: "after" });
+    expect(await firstAfterGaps(open)).to.include({ message: "after" });
     cluster.disconnect();
     for (const node of fixture.cluster.nodes) await node.command("ACL", "DELUSER", "reader");
   });

@@ -291,8 +291,11 @@ describe("a consumer", () => {
     abortedLater.abort();
     expect(await unread.next()).to.deep.include({ done: true });
     await redis.consume({ ...SETTINGS, signal: stop.signal }, () => {});
-    const loop = redis.consume({ ...SETTINGS, signal: AbortSignal.timeout(20) });
-    for await (const message of loop) expect(message.fields["n"]).to.equal("2");
+    const last = new AbortController();
+    for await (const message of redis.consume({ ...SETTINGS, signal: last.signal })) {
+      expect(message.fields["n"]).to.equal("2");
+      setTimeout(() => last.abort(), 20);
+    }
     expect(await pendingOf(redis)).to.deep.equal([]);
   });
 
