@@ -27,7 +27,7 @@ import type { ClusterNode, NodeClient } from "./cluster-node";
 import { shuffled } from "./discovery";
 import { type NodeAddress, nodeKey } from "./node-address";
 import type { NodePool } from "./node-pool";
-import { parseShards, parseSlots, type TopologyRange } from "./topology";
+import { hidesSlots, parseShards, parseSlots, type TopologyRange } from "./topology";
 
 /** A node that can be asked. */
 export interface Informant {
@@ -298,11 +298,12 @@ export class Refresher {
     const order = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
     const [first, second] = order;
     try {
-      return parsers[first](await this.query(informant.client, first), informant.address, isTls);
+      const reply = await this.query(informant.client, first);
+      if (first === "SLOTS" || !hidesSlots(reply)) return parsers[first](reply, informant.address, isTls);
     } catch (error) {
       if (!isUnknownQuestion(error as Error)) throw error;
-      return parsers[second](await this.query(informant.client, second), informant.address, isTls);
     }
+    return parsers[second](await this.query(informant.client, second), informant.address, isTls);
   }
 
   private query(client: NodeClient, question: string): Promise<Reply> {

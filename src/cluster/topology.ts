@@ -67,11 +67,29 @@ export const parseShards: TopologyParser = (reply, sender, usesTls) => {
   return notEmpty(ranges, sender);
 };
 
+/**
+ * Whether CLUSTER SHARDS lacks slots that are served. Redis 7.2 and 7.4 list a shard without its slots while its failed
+ * master precedes the replica that was promoted.
+ */
+export function hidesSlots(reply: Reply): boolean {
+  return listOf(reply, "SHARDS").some((entry) => {
+    const shard = fieldsOf(entry);
+    const slots = shard.get("slots");
+    const nodes = shard.get("nodes");
+    if (!Array.isArray(slots) || slots.length > 0 || !Array.isArray(nodes)) return false;
+    return nodes.slice(0, MOST_SERVERS).map(fieldsOf).filter(isMaster).length > 1;
+  });
+}
+
+function isMaster(node: ReadonlyMap<string, Reply>): boolean {
+  return node.get("role") === "master";
+}
+
 /** Newer servers list a master that has failed beside the replica that was promoted in its place. */
 function chooseMaster(
   members: readonly ReadonlyMap<string, Reply>[],
 ): ReadonlyMap<string, Reply> | undefined {
-  const masters = members.filter((node) => node.get("role") === "master");
+  const masters = members.filter(isMaster);
   return masters.find((node) => node.get("health") === "online") ?? masters[0];
 }
 

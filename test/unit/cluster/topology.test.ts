@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { parseAddress } from "../../../src/cluster/node-address";
-import { parseShards, parseSlots, type TopologyRange } from "../../../src/cluster/topology";
+import { hidesSlots, parseShards, parseSlots, type TopologyRange } from "../../../src/cluster/topology";
 import { isHost, parsePort } from "../../../src/util/address-checks";
 
 const SENDER = { host: "10.0.0.1", port: 7000 };
@@ -162,6 +162,19 @@ describe("topology: CLUSTER SHARDS", () => {
     }
     const [alone] = shards([["slots", [0, 5], "nodes", [failed]]]);
     expect(plain(alone?.master as never)).to.equal("10.0.0.2:7001");
+  });
+
+  it("tells of slots that the reply hides", () => {
+    const failed = node({ port: 7001, endpoint: "10.0.0.2", role: "master", health: "fail" });
+    const ofNodes = (slots: unknown, nodes: unknown): boolean =>
+      hidesSlots([["slots", slots, "nodes", nodes]]);
+    expect(ofNodes([], [failed, master])).to.equal(true);
+    expect(ofNodes([0, 5], [master, failed])).to.equal(false);
+    expect(ofNodes([], [master])).to.equal(false);
+    expect(ofNodes([], "master")).to.equal(false);
+    expect(ofNodes(null, [failed, master])).to.equal(false);
+    expect(hidesSlots([null, "slots"])).to.equal(false);
+    expect(() => hidesSlots(null)).to.throw("not a list");
   });
 
   it("leaves out replicas that are not online, and shards without a master", () => {
