@@ -2,10 +2,10 @@
 
 import { expect } from "chai";
 import { askingFor } from "../../../src/cluster/asking";
-import type { RedirectOptions } from "../../../src/cluster/cluster-defaults";
+import { REDIRECT_DEFAULTS, type RedirectOptions } from "../../../src/cluster/cluster-defaults";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
-import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
+import { delayUntilReachable, Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
 import type { Returned } from "../../../src/cluster/retry-queue";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, Origin } from "../../../src/command/command";
@@ -30,6 +30,8 @@ describe("Redirector", () => {
   let node: ClusterNode;
   let waiting: OfflineQueue;
   let other: ClusterNode;
+  /** The owner of every slot. */
+  let owner: ClusterNode;
   let isDenied: boolean;
   let redirector: Redirector;
 
@@ -45,6 +47,7 @@ describe("Redirector", () => {
     waiting = new OfflineQueue();
     node = new ClusterNode({ host: "h", port: 1 });
     other = new ClusterNode({ host: "h", port: 2 });
+    owner = other;
     node.client = {
       takeWaiting: (isWanted: (one: Command) => boolean) => waiting.takeThose(isWanted),
     } as never;
@@ -61,13 +64,19 @@ describe("Redirector", () => {
         get retryDelayOnClusterDown() {
           return options.retryDelayOnClusterDown;
         },
+        get retryDelayOnFailover() {
+          return options.retryDelayOnFailover;
+        },
       },
       {
-        slots: { ownerOf: () => other, noteLeaving() {} },
+        slots: { ownerOf: () => owner, noteLeaving() {} },
         owners: {
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
           holdAllOf: ({ key }: ClusterNode) => void renewed.push(`hold ${key}`),
-          move: (slot: number, { key }: ClusterNode) => void moved.push(`${slot} ${key}`),
+          move: (slot: number, target: ClusterNode) => {
+            moved.push(`${slot} ${target.key}`);
+            owner = target;
+          },
         },
         pool: {
           get isSealed() {
@@ -394,5 +403,121 @@ describe("Redirector", () => {
     expect([delayAfterLoss(7), delayAfterLoss(-1)]).to.deep.equal([0, 100]);
     isSealed = true;
     expect(delayAfterLoss(7)).to.equal(100);
+  });
+
+  function routed(slot = 7): Command {
+    const one = command("get", "a");
+    one.slot = slot;
+    return one;
+  }
+
+  it("takes over what a caller of the cluster waits for, until the cluster is closing", () => {
+    const [one, direct, own] = [routed(), command("get", "a"), routed()];
+    own.origin = Origin.Client;
+    const all = [one, direct, own];
+    expect(all.map((unit) => redirector.takesOver(unit))).to.deep.equal([true, false, false]);
+    redirector.isActive = false;
+    expect(all.map((unit) => redirector.takesOver(unit))).to.deep.equal([false, false, false]);
+  });
+
+  it("fails lost commands if the option says that no other master will follow", () => {
+    options = { ...options, retryDelayOnFailover: 0 };
+    const one = routed();
+    const loss = new ConnectionClosedError();
+    redirector.takeOver(node, [one], loss);
+    expect((one.completion as Ending).error).to.be.instanceOf(ConnectionClosedError);
+    expect(returned).to.deep.equal([]);
+  });
+
+  it("tries an unreachable node again after the delay of the option, or after a default instead of at once", () => {
+    expect(delayUntilReachable({ ...options, retryDelayOnFailover: 70 })).to.equal(70);
+    expect(delayUntilReachable({ ...options, retryDelayOnFailover: 0 })).to.equal(
+      REDIRECT_DEFAULTS.retryDelayOnFailover,
+    );
+  });
+
+  it("ends a command whose ASKING the named node has ignored", () => {
+    const one = routed();
+    const ignored = new ReplyError("ERR unknown command 'ASKING'");
+    one.ensureExtra().ensureTrail().askingError = ignored;
+    expect(redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"))).to.equal(true);
+    expect((one.completion as Ending).error).to.equal(ignored);
+    expect(returned).to.deep.equal([]);
+  });
+
+  it("learns the slot of a command without known keys from its redirect", () => {
+    const one = routed(-1);
+    redirector.onReplyError(node, one, new ReplyError("MOVED 9 h:2"));
+    expect([one.slot, returned]).to.deep.equal([9, [one]]);
+  });
+
+  it("counts an ASK to a lost connection, and the loss there, as one try", () => {
+    const triesAndDelay = (): unknown[] => {
+      const one = routed();
+      redirector.onReplyError(node, one, new ReplyError("ASK 7 h:2"));
+      return [one.extra?.trail?.count, delaysMs.at(-1)];
+    };
+    expect(triesAndDelay()).to.deep.equal([1, 0]);
+    other.isDown = true;
+    expect(triesAndDelay(), "its loss is about to be counted").to.deep.equal([0, 100]);
+    other.isLost = true;
+    expect(triesAndDelay(), "its loss was counted").to.deep.equal([1, 100]);
+  });
+
+  it("waits before it returns to a node that cannot be reached since the detour around it", () => {
+    const delayBack = (): number | undefined => {
+      const one = routed();
+      redirector.onReplyError(node, one, new ReplyError("CLUSTERDOWN The cluster is down"));
+      redirector.onReplyError(other, one, new ReplyError("MOVED 7 h:1"));
+      return delaysMs.at(-1);
+    };
+    expect(delayBack()).to.equal(0);
+    node.isDown = true;
+    expect(delayBack()).to.equal(100);
+  });
+
+  it("reads from other nodes for a while when a replica does not serve the slot, as the table says", () => {
+    node.role = "slave";
+    redirector.onReplyError(node, routed(), new ReplyError("MOVED 7 h:2"));
+    expect([node.takesReads, moved]).to.deep.equal([false, []]);
+    const third = new ClusterNode({ host: "h", port: 3 });
+    third.role = "slave";
+    redirector.onReplyError(third, routed(), new ReplyError("MOVED 7 h:1"));
+    expect([third.takesReads, moved], "the table is stale").to.deep.equal([true, [`7 ${node.key}`]]);
+  });
+
+  it("leads the commands that wait for a lost owner to the new one", () => {
+    const third = new ClusterNode({ host: "h", port: 3 });
+    for (const isLost of [false, true]) {
+      const [asking, waits] = [routed(), routed()];
+      owner = other;
+      other.isLost = isLost;
+      other.client = node.client;
+      waiting.push(waits);
+      redirector.onReplyError(third, asking, new ReplyError("MOVED 7 h:1"));
+      expect([moved.length, returned.includes(waits)]).to.deep.equal([isLost ? 2 : 1, isLost]);
+      for (const one of waiting.takeAll()) one.fail(new Error("the test is over"));
+    }
+  });
+
+  it("asks a nameless node again if no other master has its port, and waits if none has it", () => {
+    const one = routed();
+    one.ensureExtra().ensureTrail().nodes.push(other.key);
+    redirector.onReplyError(node, one, new ReplyError("ASK 7 ?:2"));
+    expect([one.extra?.trail?.next?.port, delaysMs]).to.deep.equal([2, [0]]);
+    redirector.onReplyError(node, one, new ReplyError("ASK 7 ?:5"));
+    expect([returned, delaysMs]).to.deep.equal([
+      [one, one],
+      [0, 100],
+    ]);
+  });
+
+  it("stays with a node that loses a command if no other master is known", () => {
+    isDenied = true;
+    (redirector as unknown as { deps: { pool: { otherMaster(): null } } }).deps.pool.otherMaster = () => null;
+    owner = node;
+    const one = routed();
+    for (let losses = 0; losses < 3; losses++) redirector.takeOver(node, [one], new ConnectionClosedError());
+    expect([one.extra?.trail?.avoided, delaysMs]).to.deep.equal([null, [100, 100, 100]]);
   });
 });

@@ -145,4 +145,70 @@ describe("Admission", () => {
     below.answer(1);
     expect(below.taken).to.deep.equal(batch);
   });
+
+  it("dispatches all that waits when the client is closing, in order", () => {
+    const { admission, below } = setUp({ maxCommands: 1 });
+    const commands = Array.from({ length: 4 }, () => make());
+    for (const command of commands) admission.dispatch(command);
+    admission.letGo();
+    expect([below.taken, admission.waitingCount]).to.deep.equal([commands, 0]);
+    below.answer(4);
+  });
+
+  describe("of a transaction opened by hand", () => {
+    function named(name: string): Command {
+      const command = makeCommand(specOf(name), [], false, new PromiseCompletion());
+      command.promise.catch(() => {});
+      return command;
+    }
+
+    for (const end of ["exec", "discard"]) {
+      it(`always admits its ${end.toUpperCase()}, and only that of an open one`, () => {
+        const { admission, below } = setUp({ maxCommands: 2 });
+        const commands = [named("multi"), make(), named(end), named(end)];
+        for (const command of commands) admission.dispatch(command);
+        expect(below.taken, "the second one ends nothing").to.deep.equal(commands.slice(0, 3));
+        below.answer(3);
+        expect(below.taken).to.deep.equal(commands.slice(3));
+        below.answer(1);
+      });
+    }
+
+    it("aborts the waiting commands of one whose MULTI fails, and nothing behind its EXEC", () => {
+      for (const isAdmitted of [true, false]) {
+        const { admission, below } = setUp({ maxCommands: 1 });
+        const before = make();
+        if (!isAdmitted) admission.dispatch(before);
+        const [multi, member, exec, behind] = [named("multi"), make(), named("get"), make()];
+        const end = named("exec");
+        for (const command of [multi, member, exec]) admission.dispatch(command);
+        if (!isAdmitted) admission.dispatch(end);
+        admission.dispatch(behind);
+        multi.fail(new Error("given up"));
+        if (!isAdmitted) below.answer(1);
+        expect([member.isSettled, exec.isSettled]).to.deep.equal([true, true]);
+        expect(behind.isSettled, isAdmitted ? "still inside" : "behind EXEC").to.equal(isAdmitted);
+        below.answer(below.taken.length);
+        behind.fail(new Error("the test is over"));
+      }
+    });
+
+    it("forgets commands that were given up behind it, and keeps its own", () => {
+      const { admission, below } = setUp({ maxCommands: 1 });
+      admission.dispatch(make());
+      const transaction = [named("multi"), make(), named("exec")];
+      for (const command of transaction) admission.dispatch(command);
+      transaction[1]?.fail(new Error("too late"));
+      for (let i = 0; i < 6_000; i++) {
+        const command = make();
+        admission.dispatch(command);
+        command.fail(new Error("too late"));
+      }
+      expect(admission.waitingCount).to.be.within(3, 5000);
+      below.answer(1);
+      expect(below.taken[0]).to.equal(transaction[0]);
+      admission.letGo();
+      below.answer(below.taken.length);
+    });
+  });
 });

@@ -3,18 +3,30 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
+import type { Command } from "../../../src/command/command";
 import { Liveness, type ProbedLink } from "../../../src/link/liveness";
 import { Verdict } from "../../../src/link/watchdog";
+import { CommandsOfTest } from "../../support/ending";
 import { FakeServer, NO_REPLY } from "../../support/fake-server";
 import { ModelConnection } from "../../support/model-connection";
 
 class ProbedConnection extends ModelConnection {
+  handshakeMs = 1;
+  wentOn = 0;
   isWritable = true;
   sleepingWatchdog: { wake(): void } | null = null;
   silenceListener: object | null = null;
   bytesRead = 0;
   lastActivityMs = 0;
   queue = { length: 0, inFlight: 0, head: () => undefined };
+
+  sendAhead(command: Command): void {
+    this.asked.push(command);
+  }
+
+  goOn(): void {
+    this.wentOn++;
+  }
 }
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -42,6 +54,8 @@ describe("Liveness", () => {
       options: { watchdog: { idleMs: 1000 } },
       connection: connection.asConnection,
       server: "server:1",
+      mode: "normal",
+      isWritable: true,
       subscriptions: {
         get isEmpty() {
           return isEmpty;
@@ -187,6 +201,62 @@ describe("Liveness", () => {
     await sleep(60);
     expect(connection.asked.length).to.equal(length);
     while (connection.asked.length > 0) connection.answer("PONG");
+  });
+
+  describe("before the first command after a silence", () => {
+    const made = new CommandsOfTest();
+    afterEach(() => made.failAll());
+
+    /** Whether a PING precedes the command. */
+    function isChecked(first?: Command): boolean {
+      liveness.onSilence(10_000, first);
+      const isSent = connection.asked.length > 0;
+      while (connection.asked.length > 0) connection.answer("PONG");
+      return isSent;
+    }
+
+    it("sends a PING, and the command behind its reply", () => {
+      liveness.onSilence(10_000, made.make("get", "k"));
+      expect([connection.asked.map(({ name }) => name), connection.wentOn]).to.deep.equal([["ping"], 0]);
+      connection.answer("PONG");
+      expect(connection.wentOn).to.equal(1);
+      expect(isChecked(), "a batch of none").to.equal(true);
+    });
+
+    it("resets the link without a reply: the server can be reached, the connection is dead", async () => {
+      liveness.onSilence(10_000, made.make("get", "k"));
+      await until(() => told.length > 0);
+      const [[what, error]] = told as [[string, { code?: string; isReachable?: boolean }]];
+      expect([what, error.code, error.isReachable]).to.deep.equal(["reset", "DEAD_CONNECTION", true]);
+      connection.asked.shift()?.fail(new Error("the connection is closed"));
+    });
+
+    it("sends none where none can be written", () => {
+      link.isWritable = false;
+      expect(isChecked(made.make("get", "k"))).to.equal(false);
+      link.isWritable = true;
+      link.mode = "subscriber";
+      expect(isChecked(made.make("get", "k"))).to.equal(false);
+      link.mode = "normal";
+      link.connection = null;
+      expect(isChecked(made.make("get", "k"))).to.equal(false);
+    });
+
+    it("sends none inside a transaction, of which it would be a member", () => {
+      const names = ["multi", "get", "exec", "discard"];
+      const checked = (): boolean[] => names.map((name) => isChecked(made.make(name)));
+      expect(checked(), "no transaction is open").to.deep.equal([true, true, false, false]);
+      isInTransaction = true;
+      expect(checked(), "MULTI has just opened it").to.deep.equal([true, false, false, false]);
+    });
+
+    it("checks a connection from when it is watched until that is over", () => {
+      liveness.start(connection.asConnection);
+      expect(connection.silenceListener).to.equal(liveness);
+      expect(liveness.doubtAfterMs).to.equal(2000);
+      liveness.stop();
+      expect(connection.silenceListener).to.equal(null);
+    });
   });
 
   describe("over a second connection", () => {
