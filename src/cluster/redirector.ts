@@ -368,7 +368,7 @@ function trailOf(unit: Command): RedirectTrail {
 }
 
 function triesOf(unit: Command): number {
-  return unit.extra?.trail?.count ?? 1;
+  return trailOf(unit).count;
 }
 
 /** The delay of the options for the first attempts, then longer ones: a failover takes time. */
