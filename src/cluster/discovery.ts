@@ -106,8 +106,7 @@ export function srvOrder(records: readonly SrvRecord[]): SrvRecord[] {
       // With the 1 a weight of 0 is rare but possible.
       const total = group.reduce((sum, record) => sum + record.weight + 1, 0);
       let ticket = Math.random() * total;
-      let index = group.findIndex((record) => (ticket -= record.weight + 1) < 0);
-      if (index < 0) index = group.length - 1;
+      const index = group.findIndex((record) => (ticket -= record.weight + 1) < 0);
       order.push(...group.splice(index, 1));
     }
   }
