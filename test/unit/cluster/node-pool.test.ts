@@ -155,4 +155,24 @@ describe("NodePool, when any node will do", () => {
     other.isDown = true;
     expect([...chosen("master")]).to.have.members([one, other, replica]);
   });
+
+  it("knows whether a node owes replies and is silent", () => {
+    expect(pool.hasSuspect).to.equal(false);
+    const [, other] = nodes;
+    other.client = { link: { connection: { lastActivityMs: 0 }, isLeaving: false } } as unknown as NodeClient;
+    other.suspect();
+    expect(pool.hasSuspect).to.equal(true);
+  });
+
+  it("tries nodes again that could not be reached, and waits for lost ones as the option says", () => {
+    const [one, other] = nodes;
+    one.isDown = true;
+    pool.lose(other);
+    expect([one.isDown, other.isDown]).to.deep.equal([true, false]);
+    pool.forgetDown();
+    expect([one.isDown, other.isDown]).to.deep.equal([false, false]);
+    expect(pool.lost()).to.deep.equal([other]);
+    pool.regain(other);
+    expect(pool.lost()).to.deep.equal([]);
+  });
 });

@@ -34,8 +34,15 @@ describe("NodeSupervisor", () => {
         onReplyError: (by: ClusterNode) => told.push(`${by.key} redirects`) > 0 && isTaken,
         onLost: (by: ClusterNode) => void told.push(`${by.key} is lost`),
       },
-      refresher: { request: (hint: unknown) => void told.push(`refresh ${hint}`) },
-      owner: { onNodeError: (error: Error, key: string) => void told.push(`${key}: ${error.message}`) },
+      refresher: {
+        request: (hint: unknown) => void told.push(`refresh ${hint}`),
+        askAtOnce: ({ key }: ClusterNode) => void told.push(`ask ${key}`),
+      },
+      owners: { follow: (announced: unknown) => void told.push(`follow ${announced}`) },
+      owner: {
+        onNodeError: (error: Error, key: string) => void told.push(`${key}: ${error.message}`),
+        emit: (...words: unknown[]) => void told.push(words.join(" ")),
+      },
     };
     supervisor = new NodeSupervisor(node, deps as unknown as NodeSupervisorDeps);
     supervisor.client = client;
@@ -95,5 +102,11 @@ describe("NodeSupervisor", () => {
     expect(supervisor.takeover.takesOver(command)).to.equal(true);
     supervisor.takeover.takeOver(waiting, new Error("lost"));
     expect(told).to.deep.equal(["h:1 redirects", "h:1 redirects", "h:1 takes over 1"]);
+  });
+
+  it("reports maintenance of its node, and asks it for the table when it has announced new owners", () => {
+    supervisor.onMaintenance("migrating");
+    supervisor.onSlotsMoved("moves" as never);
+    expect(told).to.deep.equal(["maintenance migrating h:1", "follow moves", "ask h:1"]);
   });
 });

@@ -1,6 +1,11 @@
 import { expect } from "chai";
 import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
-import { ChosenReads, ReadPreference, RoleReads } from "../../../src/cluster/read-preference";
+import {
+  ChosenReads,
+  makeReadPreference,
+  ReadPreference,
+  RoleReads,
+} from "../../../src/cluster/read-preference";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
@@ -128,5 +133,37 @@ describe("read preference", () => {
     expect(chosenBy(() => [])).to.equal("h:1");
     expect(chosenBy(() => null)).to.equal("h:1");
     expect(chosenBy(() => "a view of another shard")).to.equal("h:1");
+  });
+
+  it("follows the option scaleReads", () => {
+    const [master, replica] = [node(1), node(2)] as [ClusterNode, ClusterNode];
+    replica.role = "slave";
+    const shard = new Shard(master, [replica]);
+    const readers = (scaleReads: unknown): string[] | null => {
+      const made = makeReadPreference({ scaleReads }, null, ({ key }) => key);
+      if (made === null) return null;
+      return [...new Set(Array.from({ length: 100 }, () => made.choose(shard, command("get")).key))].sort();
+    };
+    const options = [undefined, "master", "primary", "slave", "all", "nearest", () => "h:2"];
+    expect(options.map(readers)).to.deep.equal([
+      null,
+      null,
+      ["h:1"],
+      ["h:2"],
+      ["h:1", "h:2"],
+      ["h:1", "h:2"],
+      ["h:2"],
+    ]);
+  });
+
+  it("lets a call ask for a replica or the master, whatever the option says", () => {
+    const [master, replica] = [node(1), node(2)] as [ClusterNode, ClusterNode];
+    const shard = new Shard(master, [replica]);
+    const reader = (scaleReads: string, readFrom: "replica" | "primary"): string | undefined => {
+      const read = command("get");
+      read.ensureExtra().readFrom = readFrom;
+      return makeReadPreference({ scaleReads }, null, () => null)?.choose(shard, read).key;
+    };
+    expect([reader("primary", "replica"), reader("slave", "primary")]).to.deep.equal(["h:2", "h:1"]);
   });
 });

@@ -63,13 +63,18 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 describe("the refresher, on random programs", () => {
   let home: InVirtualTime<
-    typeof import("../../../src/cluster/refresher") & typeof import("../../../src/cluster/cluster-node")
+    typeof import("../../../src/cluster/refresher") &
+      typeof import("../../../src/cluster/cluster-node") &
+      typeof import("../../../src/util/error-hint") &
+      Pick<typeof import("../../../src/errors"), "ConnectionClosedError" | "ReplyError">
   >;
 
   before(() => {
     home = inVirtualTime(() => ({
       ...require("../../../src/cluster/refresher"),
       ...require("../../../src/cluster/cluster-node"),
+      ...require("../../../src/util/error-hint"),
+      ...require("../../../src/errors"),
     }));
   });
 
@@ -343,6 +348,109 @@ describe("the refresher, on random programs", () => {
         expect(await askedAfterRefresh(), "nothing waits any more").to.equal(1);
         refresher.stop();
       }));
+  });
+
+  it("looks for the successor of a lost node, sooner if commands wait for it", async () => {
+    await home.liveAlone(async () => {
+      const node = new home.modules.ClusterNode({ host: "h", port: 7000 });
+      const [offline, lost] = [{ length: 0 }, [] as ClusterNode[]];
+      let asked = 0;
+      const dispatch = (command: Command): void => {
+        asked++;
+        command.fulfil([[0, 100, ["h", 7000, "id"]]], TEXT);
+      };
+      node.client = { link: { dispatch, isWritable: true, connection: null, offline } } as never;
+      const refresher = new home.modules.Refresher(OPTIONS, {
+        ...CALM,
+        pool: { list: () => [node], clientOf: () => node.client, lost: () => lost } as unknown as NodePool,
+        adopt: () => false,
+        openSeeds: () => Promise.reject(new Error("no start node")),
+      });
+      refresher.start();
+      const askedWithin = async (ms: number): Promise<number> => {
+        asked = 0;
+        await refresher.refresh();
+        await home.pass(ms);
+        return asked;
+      };
+      for (let i = 0; i < 5; i++) expect(await askedWithin(2500), "no node is lost").to.equal(1);
+      lost.push(node);
+      expect(await askedWithin(320), "without news the pause has grown").to.equal(1);
+      expect(await askedWithin(2500)).to.be.within(2, 3);
+      refresher.stop();
+      refresher.start();
+      offline.length = 1;
+      expect(await askedWithin(320)).to.equal(2);
+      refresher.stop();
+    });
+  });
+
+  describe("when no node has a table", () => {
+    /** Two nodes that refuse the question; the error of the refresh, and whether the nodes have denied the table. */
+    async function failWith(first: Error, second: Error): Promise<{ error: Error; isDenied: boolean }> {
+      const nodes = [first, second].map((refusal, index) => {
+        const node = new home.modules.ClusterNode({ host: "h", port: 7000 + index });
+        const dispatch = (command: Command): void => void command.fail(refusal);
+        node.client = { link: { dispatch, isWritable: true, connection: null } } as never;
+        return node;
+      });
+      const refresher = new home.modules.Refresher(OPTIONS, {
+        ...CALM,
+        pool: {
+          list: () => nodes,
+          clientOf: ({ client }: ClusterNode) => client,
+          lost: () => [],
+        } as unknown as NodePool,
+        adopt: () => false,
+        openSeeds: () => Promise.reject(new Error("no start node")),
+      });
+      let error = new Error("none");
+      await home.liveAlone(() =>
+        refresher.refresh(false).catch((reason: Error) => {
+          error = reason;
+        }),
+      );
+      return { error, isDenied: refresher.isDenied };
+    }
+
+    const NO_CLUSTER = "ERR This instance has cluster support disabled";
+
+    it("is sure that the servers are no cluster if all of them say so", async () => {
+      const { hintOf, isCertain, ReplyError } = home.modules;
+      const { error, isDenied } = await failWith(new ReplyError(NO_CLUSTER), new ReplyError(NO_CLUSTER));
+      expect(error).to.include({ code: "CLUSTER_ALL_FAILED" });
+      expect([hintOf(error)?.includes("not a node of a cluster"), isCertain(error), isDenied]).to.deep.equal([
+        true,
+        true,
+        true,
+      ]);
+    });
+
+    it("gives no reason if they differ", async () => {
+      const { hintOf, isCertain, ReplyError } = home.modules;
+      const { error } = await failWith(new ReplyError(NO_CLUSTER), new Error("no answer"));
+      expect([hintOf(error), isCertain(error)]).to.deep.equal([undefined, false]);
+    });
+
+    it("names a reason that may pass without being sure of it", async () => {
+      const { hintOf, isCertain, ReplyError } = home.modules;
+      const full = (): Error => new ReplyError("ERR max number of clients reached");
+      const { error } = await failWith(full(), full());
+      expect([hintOf(error)?.includes("limit of connections"), isCertain(error)]).to.deep.equal([
+        true,
+        false,
+      ]);
+    });
+
+    it("looks behind a connection that could not be made, which denies nothing", async () => {
+      const { addHint, ConnectionClosedError, hintOf, isCertain, markCertain } = home.modules;
+      const closed = (): Error =>
+        new ConnectionClosedError({ cause: addHint(new Error("an HTTP port"), "use another port") });
+      const { error, isDenied } = await failWith(closed(), closed());
+      expect([hintOf(error), isCertain(error), isDenied]).to.deep.equal(["use another port", false, false]);
+      const sure = await failWith(markCertain(closed()), markCertain(closed()));
+      expect(isCertain(sure.error)).to.equal(true);
+    });
   });
 
   it("asks no start node when it was stopped while their names were looked up, and lets go of them", async () => {

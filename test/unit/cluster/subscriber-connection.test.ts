@@ -2,8 +2,14 @@
 
 import { expect } from "chai";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
-import { type SubscriberClient, SubscriberConnection } from "../../../src/cluster/subscriber-connection";
+import {
+  keyOf,
+  type SubscriberClient,
+  SubscriberConnection,
+} from "../../../src/cluster/subscriber-connection";
 import type { Command } from "../../../src/command/command";
+import { SubscriptionKind } from "../../../src/connection/subscriptions";
+import { clockMs } from "../../../src/util/scheduling";
 
 describe("a connection for subscriptions", () => {
   let link: { status: string; connection: { bytesRead: number } | null };
@@ -58,5 +64,15 @@ describe("a connection for subscriptions", () => {
     link.connection = null;
     expect(checksUntilSilent()).to.equal(Number.POSITIVE_INFINITY);
     expect(sent).to.deep.equal([]);
+  });
+
+  it("remembers for a while which names were confirmed", () => {
+    const [kind, name] = [SubscriptionKind.Shard, Buffer.from("a")] as const;
+    expect(connection.isRecent(kind, name), "never").to.equal(false);
+    connection.confirmedAtMs.set(keyOf(kind, name), clockMs());
+    expect(connection.isRecent(kind, name)).to.equal(true);
+    expect(connection.isRecent(SubscriptionKind.Channel, name), "another kind").to.equal(false);
+    connection.confirmedAtMs.set(keyOf(kind, name), clockMs() - 60_000);
+    expect(connection.isRecent(kind, name)).to.equal(false);
   });
 });

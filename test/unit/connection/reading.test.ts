@@ -37,18 +37,24 @@ describe("a connection that reads", () => {
   let peer: Peer;
   let replies: Reply[];
   let lines: string[];
+  /** Messages, and the kinds of other pushes. */
+  let pushes: string[];
   let errors: Error[];
   let closed: number;
   /** The server has accepted the connection. */
   let isAccepted: boolean;
 
   before(() => {
-    home = inVirtualTime(() => ({
-      ...require("../../../src/connection/connection"),
-      ...require("../../../src/connection/subscriptions"),
-      ...require("../../../src/command/command"),
-      ...require("../../../src/command/command-table"),
-    }));
+    home = inVirtualTime(() => {
+      const connections = require("../../../src/connection/connection") as Modules;
+      connections.socketTimeouts.get();
+      return {
+        ...connections,
+        ...require("../../../src/connection/subscriptions"),
+        ...require("../../../src/command/command"),
+        ...require("../../../src/command/command-table"),
+      };
+    });
   });
 
   beforeEach(() => {
@@ -61,7 +67,7 @@ describe("a connection that reads", () => {
     for (const channel of channels) subscriptions.add(SubscriptionKind.Channel, Buffer.from(channel));
     peer = socket;
     closed = 0;
-    [replies, lines, errors] = [[], [], []];
+    [replies, lines, pushes, errors] = [[], [], [], []];
     connection = new Made(
       {
         highWaterBytes: 1024,
@@ -74,9 +80,9 @@ describe("a connection that reads", () => {
       {
         subscriptions,
         messages: {
-          onMessage() {},
+          onMessage: (message) => void pushes.push(`${message.channelText()}: ${message.payloadText()}`),
           onShardLost() {},
-          onOtherPush() {},
+          onOtherPush: (kind) => void pushes.push(kind),
           onMonitorLine: (line) => void lines.push(line),
         },
         errorReplies: null,
@@ -268,5 +274,54 @@ describe("a connection that reads", () => {
       await home.pass(1);
       await open([], lost);
       expect([closed, errors.map(({ message }) => message)]).to.deep.equal([1, ["cut"]]);
+    }));
+
+  it("hands on messages and other pushes, with RESP2 and RESP3", () =>
+    home.live(async () => {
+      const message = "3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n";
+      await open(["news"]);
+      peer.push(`*${message}`);
+      await home.pass(1);
+      expect(pushes).to.deep.equal(["news: hi"]);
+      await ended();
+      await open(["news"]);
+      connection.setProtocol(3);
+      peer.push(`>${message}>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n`);
+      await home.pass(1);
+      expect(pushes).to.deep.equal(["news: hi", "invalidate"]);
+      await ended();
+    }));
+
+  it("writes a command ahead of others, which follow when they may", () =>
+    home.live(async () => {
+      await open();
+      connection.sendAhead(newCommand("time"));
+      call("ping", false);
+      await home.pass(1);
+      expect([peer.written.includes("time"), peer.written.includes("ping")]).to.deep.equal([true, false]);
+      connection.goOn();
+      await home.pass(1);
+      expect(peer.written).to.contain("ping");
+      peer.push("*0\r\n+PONG\r\n");
+      await home.pass(1);
+      expect(replies).to.deep.equal([[], "PONG"]);
+      await ended();
+    }));
+
+  it("limits a silence that has begun when the limit is set, and none while no reply is due", () =>
+    home.live(async () => {
+      for (const isDue of [false, true]) {
+        await open();
+        peer.on("error", () => {});
+        if (isDue) call("ping", false);
+        await home.pass(1);
+        connection.limitSilence(500);
+        await home.pass(3000);
+        const names = errors.map((error) => error.constructor.name);
+        expect(names).to.deep.equal(isDue ? ["SocketTimeoutError"] : []);
+        const { sent } = connection.queue.takeAll();
+        for (const command of sent) command.fulfil("", connection.shape);
+        await ended();
+      }
     }));
 });

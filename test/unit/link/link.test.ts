@@ -1,6 +1,6 @@
 /** A link on scripted connections: moves to another one, losses, the end after QUIT, the renewal of credentials. */
 
-import { Duplex } from "node:stream";
+import type { Duplex } from "node:stream";
 import { expect } from "chai";
 import { waitUntil } from "../../../scripts/servers/wait-until";
 import { Batch, BatchKind } from "../../../src/command/batch";
@@ -17,7 +17,7 @@ import {
   SelectOnClusterError,
   WatchLostError,
 } from "../../../src/errors";
-import { AbstractConnector, type ErrorEmitter } from "../../../src/link/connector";
+import type { AbstractConnector, ErrorEmitter } from "../../../src/link/connector";
 import type { ExpiringCredentials } from "../../../src/link/credentials";
 import { Link } from "../../../src/link/link";
 import {
@@ -28,51 +28,8 @@ import {
   type Takeover,
 } from "../../../src/link/link-options";
 import type { LinkStatus } from "../../../src/link/link-state";
-import { RequestParser } from "../../../testing/src/protocol/request-parser";
 import { CommandsOfTest, Ending } from "../../support/ending";
-
-/** Keeps its requests, and answers the handshake of a server that knows only RESP2, AUTH and QUIT. */
-class Peer extends Duplex {
-  readonly requests: string[] = [];
-  /** The server closes each connection at its first request. */
-  isRefusing = false;
-  private readonly parser = new RequestParser();
-
-  override _read(): void {}
-
-  /** A server that was told to quit closes the connection. */
-  override _final(done: () => void): void {
-    done();
-    setImmediate(() => this.destroy());
-  }
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    if (this.isRefusing) {
-      this.destroy();
-      return;
-    }
-    this.parser.push(chunk);
-    for (let words = this.parser.next(); words !== null; words = this.parser.next()) {
-      const [name = ""] = words;
-      this.requests.push(name === "auth" ? words.join(" ") : name);
-      if (name === "hello") this.push("-ERR unknown command 'HELLO'\r\n");
-      if (name === "auth" || name === "quit" || name === "monitor") this.push("+OK\r\n");
-      if (name === "info") this.push("$13\r\nrole:master\r\n\r\n");
-    }
-    done();
-  }
-}
-
-class PeerConnector extends AbstractConnector {
-  /** @param next Makes the other end of a connection. */
-  constructor(private readonly next: () => Peer) {
-    super(20);
-  }
-
-  override async connect(_emitError?: ErrorEmitter): Promise<Duplex> {
-    return this.next();
-  }
-}
+import { Peer, PeerConnector } from "./link-peer";
 
 /** Takes a server only at the second look. */
 class ChoosyConnector extends PeerConnector {

@@ -49,11 +49,11 @@ describe("Session", () => {
       command.ensureExtra().watchUser = user;
       session.note(command);
     };
-    const first = new WatchUser();
+    const first = new WatchUser(null);
     watch(first);
     note("unwatch");
     expect(session.mayRefuse, "another user has ended its guard").to.equal(true);
-    for (let i = 0; i < MOST_NAMES; i++) watch(new WatchUser());
+    for (let i = 0; i < MOST_NAMES; i++) watch(new WatchUser(null));
     expect(session.mayRefuse).to.equal(true);
     note("unwatch");
     expect(session.mayRefuse).to.equal(false);

@@ -1,0 +1,52 @@
+/** The other end of the connections of a link, without a server. */
+
+import { Duplex } from "node:stream";
+import { AbstractConnector, type ErrorEmitter } from "../../../src/link/connector";
+import { RequestParser } from "../../../testing/src/protocol/request-parser";
+
+/** Keeps its requests, and answers the handshake of a server that knows only RESP2, AUTH and QUIT. */
+export class Peer extends Duplex {
+  readonly requests: string[] = [];
+  /** The server closes each connection at its first request. */
+  isRefusing = false;
+  /** Answers to other commands, by their names. */
+  readonly answers: Record<string, string> = {};
+  private readonly parser = new RequestParser();
+
+  override _read(): void {}
+
+  /** A server that was told to quit closes the connection. */
+  override _final(done: () => void): void {
+    done();
+    setImmediate(() => this.destroy());
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    if (this.isRefusing) {
+      this.destroy();
+      return;
+    }
+    this.parser.push(chunk);
+    for (let words = this.parser.next(); words !== null; words = this.parser.next()) {
+      const [name = ""] = words;
+      this.requests.push(name === "auth" ? words.join(" ") : name);
+      if (name === "hello") this.push("-ERR unknown command 'HELLO'\r\n");
+      if (name === "auth" || name === "quit" || name === "monitor") this.push("+OK\r\n");
+      if (name === "info") this.push("$13\r\nrole:master\r\n\r\n");
+      const answer = this.answers[name];
+      if (answer !== undefined) this.push(answer);
+    }
+    done();
+  }
+}
+
+export class PeerConnector extends AbstractConnector {
+  /** @param next Makes the other end of a connection. */
+  constructor(private readonly next: () => Peer) {
+    super(20);
+  }
+
+  override async connect(_emitError?: ErrorEmitter): Promise<Duplex> {
+    return this.next();
+  }
+}
