@@ -64,7 +64,7 @@ export class SlotMap {
   }
 
   isLeaving(slot: number): boolean {
-    return this.leaving.size !== 0 && this.leaving.has(slot);
+    return this.leaving.has(slot);
   }
 
   /** Every master, with one of its slots. */
