@@ -1,6 +1,7 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect } from "chai";
 import fc from "fast-check";
-import { parseRedirect } from "../../../src/cluster/redirect";
+import { parseRedirect, type Redirect, tellRedirected } from "../../../src/cluster/redirect";
 
 const SENDER = { host: "10.0.0.1", port: 7000 };
 
@@ -58,5 +59,28 @@ describe("redirects", () => {
         expect(redirect.target?.host).to.match(/^[A-Za-z0-9._:%-]{1,255}$/);
       }),
     );
+  });
+
+  it("are told to listeners of their channel, with the slot that the reply or the command names", () => {
+    const heard: unknown[] = [];
+    const note = (message: unknown): void => void heard.push(message);
+    subscribe("sluice:redirect", note);
+    try {
+      const command = (slot: number) => ({ slot, spec: { lowerName: "get" } });
+      tellRedirected(parseRedirect("MOVED 5 h:2", SENDER) as Redirect, "h:1", command(5));
+      tellRedirected(parseRedirect("TRYAGAIN later", SENDER) as Redirect, "h:1", command(6));
+      tellRedirected(parseRedirect("LOADING data", SENDER) as Redirect, "h:1", command(-2));
+    } finally {
+      unsubscribe("sluice:redirect", note);
+    }
+    tellRedirected(parseRedirect("MOVED 5 h:2", SENDER) as Redirect, "h:1", {
+      slot: 5,
+      spec: { lowerName: "get" },
+    });
+    expect(heard).to.deep.equal([
+      { kind: "MOVED", command: "get", slot: 5, from: "h:1", to: "h:2" },
+      { kind: "TRYAGAIN", command: "get", slot: 6, from: "h:1", to: null },
+      { kind: "OTHER", command: "get", slot: -1, from: "h:1", to: null },
+    ]);
   });
 });

@@ -305,4 +305,28 @@ describe("ClusterRouter", () => {
       expect(sent).to.deep.equal(["1 set"]);
     });
   });
+
+  it("discards a transaction that was given up while it waited, and sends the commands behind it", () => {
+    const owner = nodes[0] as ClusterNode;
+    slots.move(slotOfKey("a"), owner);
+    owner.isDown = true;
+    const transaction = [commands.make("multi"), commands.make("set", "a", "1"), commands.make("exec")];
+    const behind = commands.make("get", "a");
+    router.dispatchBatch([...transaction, behind]);
+    expect(sent).to.deep.equal([]);
+    transaction[1]?.fail(new Error("timed out"));
+    owner.isDown = false;
+    clock?.tick(3 * RETRY_DELAY_MS);
+    expect(transaction.map(({ isSettled }) => isSettled)).to.deep.equal([true, true, true]);
+    expect(sent).to.deep.equal(["1 get"]);
+  });
+
+  it("places commands without keys that have waited like new ones, one by one", () => {
+    for (const node of nodes) pool.lose(node);
+    for (const name of ["ping", "dbsize"]) router.dispatch(commands.make(name));
+    expect(sent).to.deep.equal([]);
+    pool.regain(nodes[1] as ClusterNode);
+    clock?.tick(3 * RETRY_DELAY_MS);
+    expect(sent).to.deep.equal(["2 ping", "2 dbsize"]);
+  });
 });

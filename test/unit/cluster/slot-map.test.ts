@@ -59,4 +59,16 @@ describe("slot map", () => {
     map.move(1, node(2));
     expect(map.table).to.not.equal(table);
   });
+
+  it("knows which slots are leaving their master, until they have another one", () => {
+    const map = new SlotMap();
+    const [a, b] = [node(1), node(2)] as [ClusterNode, ClusterNode];
+    map.assign([{ from: 0, to: 100, shard: new Shard(a, []) }], ignore);
+    map.noteLeaving(7, b);
+    expect(map.isLeaving(7), "as a node says that does not own it").to.equal(false);
+    map.noteLeaving(7, a);
+    expect([6, 7, 8].map((slot) => map.isLeaving(slot))).to.deep.equal([false, true, false]);
+    map.move(7, b);
+    expect(map.isLeaving(7)).to.equal(false);
+  });
 });

@@ -9,7 +9,7 @@ import type { Command } from "../../../src/command/command";
 import { slotOfKey } from "../../../src/command/slot";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { Ending } from "../../support/ending";
-import { ModelSubscriber } from "../../support/model-subscriber";
+import { DEAF, IDLE_MODULES, ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 const { Channel, Shard } = SubscriptionKind;
@@ -65,20 +65,15 @@ describe("SubscriptionReconciler", () => {
       (what: string) =>
       (...words: unknown[]): void =>
         void told.push([what, ...words]);
-    reconciler = new home.modules.SubscriptionReconciler(placement, 16, {
-      open: (node, listener) => {
-        const connection = new ModelSubscriber(node, listener);
+    reconciler = new home.modules.SubscriptionReconciler(placement, 16, IDLE_MODULES, {
+      ...DEAF,
+      open: (node, supervisor) => {
+        const connection = new ModelSubscriber(node, supervisor);
         connections.push(connection);
         return connection.client;
       },
-      onStale: () => {},
-      onSlotsLost: () => {},
-      onMoved: () => {},
-      onConnectionOpened: () => {},
-      onConnectionClosed: () => {},
       onRefused: (_error, _node, _kind, names) => note("refused")(...names.map(String)),
       onSettled: note("settled"),
-      onGap: () => {},
     });
     reconciler.start();
     told.length = 0;

@@ -228,4 +228,28 @@ describe("the command queue", () => {
     for (const command of made.slice(0, 300)) command.fulfil("v", SHAPE);
     expect(queue.lastOf(isUnsettled)).to.equal(undefined);
   });
+
+  it("keeps its commands however many were answered before, and the number of the answered ones", () => {
+    const queue = new CommandQueue();
+    const count = 70_000;
+    const make = (): Command => new Command(get, ["k"], false, IGNORED);
+    const answer = (): void => {
+      const command = queue.takeUnsent() as Command;
+      command.state = CommandState.Sent;
+      queue.shift()?.fulfil("v", SHAPE);
+    };
+    const [last, next] = [make(), make()];
+    for (let i = 0; i < count; i++) {
+      queue.push(make());
+      if (i === count - 1) queue.push(last);
+      answer();
+    }
+    expect([queue.answered, queue.unsent, queue.inFlight]).to.deep.equal([count, 1, 0]);
+    queue.push(next);
+    expect(queue.takeUnsent()).to.equal(last);
+    last.state = CommandState.Sent;
+    expect(queue.head()).to.equal(last);
+    expect(queue.takeAll()).to.deep.equal({ sent: [last], unsent: [next] });
+    for (const one of [last, next]) one.fail(new Error("the test is over"));
+  });
 });

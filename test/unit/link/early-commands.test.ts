@@ -1,6 +1,7 @@
 /** Commands behind the handshake: which ones are sent so early, and what they are after a handshake that failed. */
 
 import { expect } from "chai";
+import { Batch, BatchKind } from "../../../src/command/batch";
 import { type Command, CommandState } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
 import { ReplyError } from "../../../src/errors";
@@ -173,5 +174,17 @@ describe("EarlyCommands", () => {
     early.release();
     early.withdraw(null);
     expect([onConnection.length, offline.length]).to.deep.equal([1, 0]);
+  });
+
+  it("takes back a transaction as one that has not begun, and forgets when it was written", () => {
+    const one = get();
+    const extra = one.ensureExtra();
+    extra.group = new Batch(BatchKind.Pipeline, 0, null);
+    extra.group.isStarted = true;
+    extra.sentAtMs = 5;
+    const early = send([one]);
+    one.state = CommandState.Sent;
+    early.withdraw(null);
+    expect([one.group?.isStarted, extra.sentAtMs]).to.deep.equal([false, 0]);
   });
 });

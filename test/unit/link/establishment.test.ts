@@ -26,6 +26,8 @@ describe("Establishment", () => {
   let told: unknown[][];
   let dial: () => Promise<unknown>;
   let credentials: () => object | null | Promise<object>;
+  /** Commands that were sent behind the handshake. */
+  let followers: number;
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -39,6 +41,7 @@ describe("Establishment", () => {
     home.time.reset();
     connection = new ModelConnection();
     told = [];
+    followers = 0;
     credentials = () => ({ password: "pw" });
   });
 
@@ -48,7 +51,7 @@ describe("Establishment", () => {
     const owner = {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
-      current: { early: { length: 0, send: () => {}, withdraw: () => {} } },
+      current: { early: { length: followers, send: () => {}, withdraw: () => {} } },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
     };
@@ -292,5 +295,58 @@ describe("Establishment", () => {
       code: "ERR_SSL_WRONG_VERSION_NUMBER",
     });
     expect(hintOf(explainTrouble(foreign, ready, true))).to.contain("does not speak TLS at this port");
+  });
+
+  it("reports a fieldset that the server refuses, and is established nevertheless", async () => {
+    const made = await dialled({ himportFieldsets: [{ name: "f", fields: ["a"] }] as never });
+    const over = made.introduce({ db: 0 });
+    await turn();
+    connection.answer("OK");
+    connection.answer("-ERR unknown command 'HIMPORT'");
+    await over;
+    expect(told.map(([word]) => word)).to.deep.equal(["named", "established"]);
+    expect(told[0]?.[1]).to.equal("error");
+  });
+
+  it("does not wait for its number with RESP2 while commands follow the handshake", async () => {
+    for (followers of [0, 1, 2]) {
+      told = [];
+      connection = new ModelConnection();
+      credentials = () => ({});
+      const made = await dialled({ protocol: 3, disableClientInfo: false });
+      const over = made.introduce({ db: 0 });
+      await turn();
+      connection.answer("-ERR unknown command 'HELLO'");
+      while (connection.asked.length > 1) connection.answer("OK");
+      await over;
+      expect(told.length, `${followers} commands`).to.equal(followers === 0 ? 0 : 1);
+      expect(connection.answer(7)).to.equal("client ID");
+      expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    }
+  });
+
+  it("logs in once more with new credentials of a function, and not for other refusals", async () => {
+    const isTransientAfter = async (
+      answer: string,
+      given: () => object | Promise<object>,
+    ): Promise<unknown> => {
+      told = [];
+      connection = new ModelConnection();
+      credentials = given;
+      const made = await dialled({ enableReadyCheck: true });
+      const over = made.introduce({ db: 0 });
+      await turn();
+      if (answer.startsWith("-NOAUTH")) connection.answer("OK");
+      connection.answer(answer);
+      while (connection.asked.length > 0) connection.answer("OK");
+      await over;
+      return told[0]?.[2];
+    };
+    const refusal = "-WRONGPASS invalid username-password pair";
+    expect(await isTransientAfter(refusal, async () => ({ password: "old" }))).to.equal(true);
+    expect(await isTransientAfter(refusal, () => ({ password: "old" })), "fixed ones").to.equal(false);
+    expect(await isTransientAfter("-NOAUTH required", async () => ({ password: "old" })), "INFO").to.equal(
+      false,
+    );
   });
 });

@@ -118,7 +118,9 @@ describe("restoreSubscriptions", () => {
 
 describe("SubscriptionGap", () => {
   let home: InVirtualTime<
-    typeof import("../../../src/link/resubscribe") & typeof import("../../../src/connection/subscriptions")
+    typeof import("../../../src/link/resubscribe") &
+      typeof import("../../../src/connection/subscriptions") &
+      Pick<typeof import("../../../src/errors"), "ReplyError">
   >;
   let subscriptions: Subscriptions;
   let gap: SubscriptionGap;
@@ -128,6 +130,7 @@ describe("SubscriptionGap", () => {
     home = inVirtualTime(() => ({
       ...require("../../../src/link/resubscribe"),
       ...require("../../../src/connection/subscriptions"),
+      ...require("../../../src/errors"),
     }));
   });
 
@@ -222,5 +225,23 @@ describe("SubscriptionGap", () => {
       gap.end(new ConnectionClosedError());
       gap.end();
       expect(gaps).to.deep.equal([]);
+    }));
+
+  it("reports a name that the server refuses now", () =>
+    live(async () => {
+      const told: unknown[] = [];
+      const dispatched: Command[] = [];
+      gap = new home.modules.SubscriptionGap(subscriptions, {
+        tracer: null,
+        listener: {
+          onGap() {},
+          onNameRefused: (kind, name) => void told.push([kind, String(name)]),
+        },
+      });
+      listen();
+      const connection = { dispatch: (command: Command) => void dispatched.push(command) };
+      gap.restore(connection as unknown as Connection, ({ message }) => void told.push(message));
+      dispatched[0]?.fail(new home.modules.ReplyError("NOPERM no channel"));
+      expect(told).to.deep.equal(["NOPERM no channel", [SubscriptionKind.Channel, "news"]]);
     }));
 });
