@@ -1,91 +1,60 @@
-/** The replies of the server about databases: what they correct, and the databases that the next connection selects. */
+/** Databases over a sequence of commands: those that the next connection selects, and what EXEC has selected. */
 
 import { expect } from "chai";
 import type { Command } from "../../../src/command/command";
-import { DatabaseChanges, DB_WHEN_SENT, SelectedDb } from "../../../src/link/selected-db";
+import { DB_WHEN_SENT, databasesFor, followDb, SelectedDb, selectedBy } from "../../../src/link/selected-db";
 import { CommandsOfTest } from "../../support/ending";
 
-describe("DatabaseChanges", () => {
+describe("the selected database", () => {
   const made = new CommandsOfTest();
-  let told: unknown[];
-  let unanswered: Command[];
-  let selected: SelectedDb;
-  /** The database after EXEC, as the connection knows it. */
-  let settledDb: number | null;
-  let changes: DatabaseChanges;
-
-  beforeEach(() => {
-    told = [];
-    unanswered = [];
-    selected = new SelectedDb(0);
-    settledDb = null;
-    changes = new DatabaseChanges(
-      {
-        session: { selected, settleExec: (_exec, db) => void told.push(["session", db]) },
-        current: {
-          settle: () => settledDb,
-          setDb: (db) => void told.push(["current", db]),
-          abandonOpen: () => void told.push("abandoned"),
-        },
-        unanswered: () => unanswered,
-        resume: () => void told.push("resumed"),
-      },
-      1,
-    );
-  });
   afterEach(() => made.failAll());
 
   function issuedIn(db: number, name: string, ...args: string[]): Command {
     const command = made.make(name, ...args);
     command.db = db;
-    unanswered.push(command);
     return command;
   }
 
-  it("lets the next connection select the databases of waiting commands, and then the current one", () => {
-    expect(changes.toCome()).to.deep.equal({ db: 1, otherDbs: [] });
-    issuedIn(1, "get", "a");
-    issuedIn(2, "get", "a");
-    issuedIn(2, "get", "b");
-    issuedIn(DB_WHEN_SENT, "get", "c");
-    issuedIn(2, "select", "3");
-    issuedIn(3, "get", "a");
-    issuedIn(4, "get", "a");
-    expect(changes.toCome()).to.deep.equal({ db: 1, otherDbs: [2, 4] });
-    changes.onSelected(5);
-    expect(changes.toCome().db).to.equal(5);
+  it("of the next connection is the confirmed one, behind those of waiting commands", () => {
+    expect(databasesFor([], 1)).to.deep.equal({ db: 1, otherDbs: [] });
+    const waiting = [
+      issuedIn(1, "get", "a"),
+      issuedIn(2, "get", "a"),
+      issuedIn(2, "get", "b"),
+      issuedIn(DB_WHEN_SENT, "get", "c"),
+      issuedIn(2, "select", "3"),
+      issuedIn(3, "get", "a"),
+      issuedIn(4, "get", "a"),
+    ];
+    expect(databasesFor(waiting, 1)).to.deep.equal({ db: 1, otherDbs: [2, 4] });
   });
 
-  it("returns to the database before a SELECT that the server refuses, unless another SELECT followed", () => {
-    selected.db = 7;
-    const refused = issuedIn(2, "select", "7");
-    changes.onRefused(refused);
-    expect([selected.db, told]).to.deep.equal([2, [["current", 2]]]);
-    selected.db = 8;
-    changes.onRefused(refused);
-    expect([selected.db, told.length]).to.deep.equal([8, 1]);
+  it("after EXEC is that of the last SELECT which has run", () => {
+    const selects = [
+      [0, 5],
+      [2, 6],
+    ] as const;
+    expect(selectedBy(selects, ["OK", "v", "OK"])).to.equal(6);
+    expect(selectedBy(selects, ["OK", "v", new Error("no")])).to.equal(5);
+    expect(selectedBy(selects, [new Error("no"), "v", new Error("no")])).to.equal(null);
+    expect(selectedBy(selects, null), "it has not run").to.equal(null);
   });
 
-  it("forgets the transaction of a MULTI that the server refuses, except inside a transaction", () => {
-    selected.note(made.make("multi"));
-    changes.onMultiRefused(new Error("ERR MULTI calls can not be nested"));
-    expect([selected.isOpen, told]).to.deep.equal([true, []]);
-    changes.onMultiRefused(new Error("NOPERM"));
-    expect([selected.isOpen, told]).to.deep.equal([false, ["abandoned"]]);
+  it("is 0 after RESET", () => {
+    const selected = new SelectedDb(4);
+    expect([selected.note(made.make("reset")), selected.db]).to.deep.equal([null, 0]);
   });
 
-  it("takes the database from the reply to EXEC; without a reply the former one stays", () => {
-    const exec = made.make("exec");
-    settledDb = 6;
-    changes.onExecSettled(exec);
-    expect([changes.agreed, told]).to.deep.equal([1, [["session", null], "resumed"]]);
-    changes.onExecSettled(exec, ["OK"]);
-    expect([changes.agreed, told.slice(2)]).to.deep.equal([6, [["session", 6], "resumed"]]);
-    settledDb = null;
-    changes.onExecSettled(exec, ["OK"]);
-    expect([changes.agreed, told.slice(4)], "another EXEC decides").to.deep.equal([
-      6,
-      [["session", null], "resumed"],
-    ]);
+  it("of another link follows with a SELECT if it differs", () => {
+    const sent: string[] = [];
+    const link = {
+      session: { selected: new SelectedDb(2) },
+      dispatch: ({ name, args }: Command) => void sent.push(`${name} ${args}`),
+      dispatchBatch() {},
+    };
+    followDb(link, 2);
+    expect(sent).to.deep.equal([]);
+    followDb(link, 3);
+    expect(sent).to.deep.equal(["select 3"]);
   });
 });
