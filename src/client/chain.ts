@@ -107,7 +107,8 @@ export class Chain {
     this.caching = options.monitor ? null : openCaching(client, false);
     this.tracker = this.caching?.track(link) ?? null;
     const bottom = this.tracker?.tracking ?? link;
-    this.replicas = options.replicas && !options.monitor ? makeReplicas(bottom, deps) : null;
+    this.replicas =
+      options.replicas && !options.monitor ? replicaReads.get().openReplicas(bottom, deps) : null;
     this.bottom = this.replicas ?? bottom;
     const maxConnections = options.blockingConnections ?? 0;
     this.auto = this.makeAuto();
@@ -231,10 +232,6 @@ export function openCaching(client: CachedClient, isOfCluster: boolean): Caching
   if (!cache) return null;
   const { Caching } = caching.get();
   return new Caching(client, cache, isOfCluster);
-}
-
-function makeReplicas(primary: Dispatcher, owner: ReplicaOwner): ClientReplicas {
-  return replicaReads.get().openReplicas(primary, owner);
 }
 
 export function makeAdmission(next: Dispatcher, bounds: Bounds, onGivenUp?: () => void): Admission {

@@ -75,8 +75,8 @@ import {
   type LimitContext,
   type Limiter,
   type LimitOptions,
-  makeLimiter,
   makeViewPrototype,
+  timeouts,
 } from "./limiting";
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { observeOptions } from "./options/live-options";
@@ -178,9 +178,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   [INITIALIZE](): void {
     const { options } = this;
     const heed = (): void => {
-      const limiter = isLimited(options) ? makeLimiter(options, this[LIMITS], {}) : null;
-      this[LIMITER] = limiter;
-      this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter === null;
+      this[LIMITER] = isLimited(options) ? new (timeouts.get().Limiter)(options, this[LIMITS], {}) : null;
+      this[IS_PLAIN] = !options.showFriendlyErrorStack && this[LIMITER] === null;
     };
     heed();
     observeOptions(options, LIMIT_OPTIONS, heed);
@@ -269,11 +268,12 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   ): FormedCommands<MappingOf<Mode>, Forms>;
   with(limits: CallLimits): this;
   with(limits: CallSettings): unknown {
+    const { Limiter } = timeouts.get();
     this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
     const view = Object.create(this[VIEW_PROTOTYPE]) as this;
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
-    view[LIMITER] = makeLimiter(this.options, this[LIMITS], limits, this[LIMITER]?.call);
+    view[LIMITER] = new Limiter(this.options, this[LIMITS], limits, this[LIMITER]?.call);
     return view;
   }
 

@@ -32,6 +32,7 @@ import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { LatePart } from "../util/late-part";
 import { clockMs } from "../util/scheduling";
+import { quietly } from "../util/user-code";
 import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
 
@@ -78,32 +79,19 @@ export function tracePipeline(run: BatchFacts, target: TraceSource): PipelineObs
 
 /** Reports a single call to `sluice/otel`, if it is active. Its errors must not reach the caller. */
 export function tellCall(command: Command, completion: PromiseCompletion, source: TraceSource): void {
-  try {
-    const end = hooks.call?.(command.spec.lowerName, command.args, source);
-    if (end) completion.tally = end;
-  } catch {
-    // Not reported either, because the report would repeat for each call.
-  }
+  const end = quietly(() => hooks.call?.(command.spec.lowerName, command.args, source));
+  if (end) completion.tally = end;
 }
 
 /** Reports an automatic batch in the same way. */
 export function tellGathered(ms: number, source: TraceSource): void {
-  try {
-    hooks.gathered?.(ms, source);
-  } catch {
-    // Ignored for the same reason.
-  }
+  quietly(() => hooks.gathered?.(ms, source));
 }
 
 /** Maintains the list of clients with readable metrics, from each client's state. */
 export function noteClient(client: ObservedClient, status: string): void {
   if (status === "connecting") hooks.clients.add(client);
-  if (status !== "end" || !hooks.clients.delete(client)) return;
-  try {
-    hooks.left?.(client);
-  } catch {
-    // An error of the metrics code affects no client.
-  }
+  if (status === "end" && hooks.clients.delete(client)) quietly(() => hooks.left?.(client));
 }
 
 /** Patching instrumentations set this mark on methods. */

@@ -158,7 +158,7 @@ const NEEDS_REPLICAS =
 const CALL_CHECKS: SettingChecks<CallSettings> = {
   timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),
   signal: signalOnly,
-  retry: (value) => (RETRY_POLICIES.includes(value as string) ? null : RETRY_POLICIES.join(", ")),
+  retry: (value) => (RETRY_POLICIES.includes(value as RetryPolicy) ? null : RETRY_POLICIES.join(", ")),
   cache: (value) => (isCacheChoice(value) ? null : "a boolean or milliseconds"),
   readFrom: (value) => (value === "primary" || value === "replica" ? null : "primary, replica"),
   replies: (value) => (typeof value === "object" && value !== null ? null : "an object"),

@@ -26,15 +26,8 @@ export const failovers = new LatePart(
   () => require("../failover/failover-connector") as typeof import("../failover/failover-connector"),
 );
 
-type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
-
 interface ConnectedClient extends EventEmitter {
   readonly options: RedisOptions;
-}
-
-interface ConnectedServer {
-  readonly options: RedisOptions;
-  readonly connector: AbstractConnector;
 }
 
 /** A single dead connection to a good database is left as soon as a lost database. */
@@ -49,7 +42,7 @@ export function makeConnector(
   makeClient: (settings: object) => EventEmitter,
 ): AbstractConnector {
   const { options } = client;
-  const Connector = options.Connector as ConnectorClass | null | undefined;
+  const { Connector } = options;
   if (options.failover) return makeFailover(client, makeClient);
   if (!Connector && !options.sentinels) return new TcpConnector(options);
   const connector = Connector ? new Connector(options) : new (sentinels.get().SentinelConnector)(options);
@@ -61,7 +54,7 @@ export function makeConnector(
 }
 
 /** Null without the option `failover`. */
-export function readFailover({ options, connector }: ConnectedServer): FailoverStats | null {
+export function readFailover(options: RedisOptions, connector: AbstractConnector): FailoverStats | null {
   return options.failover ? (connector as FailoverConnector).stats() : null;
 }
 

@@ -15,15 +15,6 @@ export function isLimited({ commandTimeout, blockingTimeout }: LimitOptions): bo
   return typeof commandTimeout === "number" || (typeof blockingTimeout === "number" && blockingTimeout > 0);
 }
 
-export function makeLimiter(
-  options: LimitOptions,
-  context: LimitContext,
-  call: CallSettings,
-  inherited?: CallSettings,
-): Limiter {
-  return new (timeouts.get().Limiter)(options, context, call, inherited);
-}
-
 /** The prototype of the views that `with()` returns. */
 export function makeViewPrototype<Client extends object>(client: Client): Client {
   return timeouts.get().makeViewPrototype(client);

@@ -9,6 +9,7 @@ import type { Rows } from "../pipeline/transaction";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
+import { quietly } from "../util/user-code";
 
 const MOST_NAMES = 16;
 
@@ -26,19 +27,10 @@ export interface PipelineTarget extends CallSource {
 export function tracePipeline(run: BatchFacts, target: PipelineTarget): PipelineObserver | null {
   const { isLogging } = target;
   const isHeard = pipelineChannel.isHeard;
-  const listener = hooks.batch === null ? null : tellBatch(run, target);
+  const listener = quietly(() => hooks.batch?.(run, target)) ?? null;
   if (listener === null && !isHeard && !isLogging) return null;
   const context = isHeard || isLogging ? makeContext(run, target) : null;
   return new PipelineTrace(target, listener, context, isHeard);
-}
-
-/** An error of the subscriber must not reach the caller. */
-function tellBatch(run: BatchFacts, target: PipelineTarget): BatchEnd | null {
-  try {
-    return hooks.batch?.(run, target) ?? null;
-  } catch {
-    return null;
-  }
 }
 
 function makeContext(run: BatchFacts, target: PipelineTarget): PipelineContext {
@@ -86,20 +78,12 @@ class PipelineTrace implements PipelineObserver {
     const { context, beganMs, startedMs } = this;
     const queuedMs = startedMs === null ? null : startedMs - beganMs;
     const errors = failures === 0 ? {} : countErrors(rows);
-    if (this.listener !== null) this.tell(this.listener, errors, refusal, queuedMs);
+    quietly(() => this.listener?.onEnd(errors, refusal, queuedMs));
     if (context === null) return;
     context.queuedMs = queuedMs;
     this.complete(context, errors);
     if (this.target.isLogging) log(context);
     if (this.isHeard) pipelineChannel.settle(context, refusal ?? undefined);
-  }
-
-  private tell(listener: BatchEnd, ...end: Parameters<BatchEnd["onEnd"]>): void {
-    try {
-      listener.onEnd(...end);
-    } catch {
-      // An error of the exporter must not reach the caller.
-    }
   }
 
   private complete(context: PipelineContext, errors: Record<string, number>): void {

@@ -79,9 +79,8 @@ export class PooledConnection implements ExtraConnection, MessageListener {
  * has ended.
  */
 function depsOf(own: PooledConnection, deps: LinkDeps): LinkDeps {
-  const { identity, tracer, counts, listener, takeover } = deps;
+  const { tracer, counts, listener, takeover } = deps;
   return {
-    identity,
     tracer,
     counts,
     credentials: (reason) => deps.credentials(reason),

@@ -17,7 +17,6 @@ import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
-import { IDENTITY } from "../util/version";
 import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
 import { type CredentialOptions, credentialsOf } from "./credentials-of";
@@ -73,10 +72,6 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
   }
 
   // --- for the links of the client ---------------------------------------------------------
-
-  get identity(): typeof IDENTITY {
-    return IDENTITY;
-  }
 
   get listener(): LinkListener {
     return this;

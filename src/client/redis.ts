@@ -389,7 +389,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
       window: auto?.windowSize ?? null,
       cache: readCache(caching),
       replicas: replicaStats,
-      failover: readFailover(this),
+      failover: readFailover(this.options, this.connector),
     });
   }
 

@@ -24,11 +24,7 @@ export interface ScriptReference {
  */
 export type RetryPolicy = "at-least-once" | "reads-only" | "at-most-once";
 
-export const RETRY_POLICIES: readonly string[] = [
-  "at-least-once",
-  "reads-only",
-  "at-most-once",
-] satisfies RetryPolicy[];
+export const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"] satisfies RetryPolicy[];
 
 /** The server of a read. */
 export type ReadFrom = "primary" | "replica";

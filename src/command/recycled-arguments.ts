@@ -3,7 +3,6 @@
 import { answeredCopy, largeCopies } from "../protocol/large-copies";
 import { LARGE_BYTES } from "../protocol/limits";
 import type { Command } from "./command";
-import type { SettleHook } from "./command-extra";
 import { CommandFlag } from "./command-spec";
 
 export { largeCopies };
@@ -14,19 +13,16 @@ export function recycleArguments(command: Command): void {
   const { flags } = command.spec;
   // A blocking command may time out with null before it is answered, and user functions may inspect reads.
   const isPlainWrite = (flags & (CommandFlag.Write | CommandFlag.Blocking)) === CommandFlag.Write;
-  if (isPlainWrite) command.ensureExtra().addHook(new Recycling(command));
-}
-
-class Recycling implements SettleHook {
-  constructor(private readonly command: Command) {}
-
-  onSettled(error: Error | null, value?: unknown): void {
-    const { args, extra } = this.command;
+  if (!isPlainWrite) return;
+  const { args } = command;
+  const extra = command.ensureExtra();
+  const onSettled = (error: Error | null, value?: unknown): void => {
     // A member of a transaction may be sent again although it was answered QUEUED.
-    if (error !== null || value === "QUEUED" || extra === null || extra.group !== null) return;
+    if (error !== null || value === "QUEUED" || extra.group !== null) return;
     if (extra.resolve !== null || extra.reject !== null) return;
     for (const argument of args) {
       if (typeof argument !== "string" && argument.length >= LARGE_BYTES) answeredCopy(argument);
     }
-  }
+  };
+  extra.addHook({ onSettled });
 }

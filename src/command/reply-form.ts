@@ -3,24 +3,24 @@
  * from that of the connection. Bytes instead of strings are a property of the command itself (`wantsBuffers`).
  */
 
-import { OptionError } from "../errors";
 import { Decode } from "../protocol/resp-types";
+import { checkSettings, oneOf, type SettingChecks } from "../util/check-settings";
 import type { MapForm } from "./command-spec";
 import type { ReplyForms } from "./generated/signatures";
 
 export type { ReplyForms };
 
-const BULK_FORMS: readonly string[] = ["buffer", "string"];
 const MAP_BITS: Readonly<Record<string, number>> = { map: Decode.Maps, object: Decode.Objects };
 const NUMBER_BITS: Readonly<Record<string, number>> = {
   bigint: Decode.BigInts,
   string: Decode.StringNumbers,
   number: 0,
 };
-const FORMS: Readonly<Record<keyof ReplyForms, readonly string[]>> = {
-  bulk: BULK_FORMS,
-  map: Object.keys(MAP_BITS),
-  number: Object.keys(NUMBER_BITS),
+/** An ignored form would give the caller other types than it expects. */
+const FORMS: SettingChecks<ReplyForms> = {
+  bulk: oneOf("buffer", "string"),
+  map: oneOf(...Object.keys(MAP_BITS)),
+  number: oneOf(...Object.keys(NUMBER_BITS)),
 };
 
 export class ReplyForm {
@@ -32,7 +32,7 @@ export class ReplyForm {
   private readonly bits: number;
 
   constructor(forms: ReplyForms) {
-    checkForms(forms);
+    checkSettings("with({ replies })", forms, FORMS, "form");
     const { bulk, map, number } = forms;
     this.areBuffers = bulk === "buffer";
     this.map = map ?? null;
@@ -49,23 +49,5 @@ export class ReplyForm {
 
   on(decoding: number): number {
     return (decoding & ~this.mask) | this.bits;
-  }
-}
-
-/** An ignored form would give the caller other types than it expects. */
-function checkForms(forms: ReplyForms): void {
-  for (const [name, form] of Object.entries(forms)) {
-    if (form === undefined) continue;
-    const known = FORMS[name as keyof ReplyForms];
-    if (known === undefined) {
-      throw new OptionError(
-        `Unknown form "${name}" in replies of with(): expected one of ${Object.keys(FORMS).join(", ")}`,
-      );
-    }
-    if (!known.includes(String(form))) {
-      throw new OptionError(
-        `Invalid ${name} "${String(form)}" in replies of with(): expected one of ${known.join(", ")}`,
-      );
-    }
   }
 }

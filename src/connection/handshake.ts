@@ -11,6 +11,7 @@ import { ConnectionClosedError } from "../errors";
 import { hintOnDatabase, hintOnRefusal, isTransientRefusal } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
 import { addHint } from "../util/error-hint";
+import { NAME, VERSION } from "../util/version";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
 import { type Fieldset, prepareArgumentsOf } from "./fieldsets";
@@ -33,12 +34,6 @@ export interface HandshakeOptions {
 export interface Credentials {
   readonly username?: string | null | undefined;
   readonly password?: string | null | undefined;
-}
-
-/** The client's own version, sent to the server with CLIENT SETINFO. */
-export interface ClientIdentity {
-  readonly name: string;
-  readonly version: string;
 }
 
 /** The default of `maxLoadingRetryTime`. */
@@ -114,11 +109,10 @@ export interface Databases {
   readonly otherDbs?: readonly number[];
 }
 
-/** The identity of the client and its settings. */
+/** The settings of the client. */
 export interface Introduction extends Databases {
   readonly options: HandshakeOptions;
   readonly credentials: Credentials;
-  readonly identity: ClientIdentity;
 }
 
 /** Receives the course of a handshake. */
@@ -211,13 +205,13 @@ class Handshake {
   }
 
   private addFormalities(): void {
-    const { options, identity } = this.introduction;
+    const { options } = this.introduction;
     const { connectionName, clientInfoTag: tag } = options;
     if (connectionName) this.addFormality("client", ["setname", connectionName]);
     if (options.readOnly) this.addFormality("readonly", []);
     if (options.disableClientInfo) return;
-    const name = tag ? `${identity.name}(${tag})` : identity.name;
-    this.addFormality("client", ["SETINFO", "LIB-VER", identity.version]);
+    const name = tag ? `${NAME}(${tag})` : NAME;
+    this.addFormality("client", ["SETINFO", "LIB-VER", VERSION]);
     this.addFormality("client", ["SETINFO", "LIB-NAME", name]);
   }
 

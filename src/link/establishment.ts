@@ -10,7 +10,6 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import {
   beginHandshake,
-  type ClientIdentity,
   type Credentials,
   type Databases,
   type HandshakeListener,
@@ -46,16 +45,11 @@ export interface EstablishmentOptions extends HandshakeOptions {
   readonly connectTimeout?: number | undefined;
 }
 
-/** The sources of identity and credentials. */
-export interface IdentitySource extends CredentialSource {
-  readonly identity: ClientIdentity;
-}
-
 /** The collaborators of an attempt. */
 export interface EstablishmentDeps {
   readonly options: EstablishmentOptions;
   readonly connector: AbstractConnector;
-  readonly source: IdentitySource;
+  readonly source: CredentialSource;
   /** The server has refused the credentials of the previous attempt. */
   isLoginRefused: boolean;
 }
@@ -87,7 +81,7 @@ export class Establishment implements HandshakeListener {
   private timer: NodeJS.Timeout | undefined;
   private isOver = false;
   private credentials: ExpiringCredentials = {};
-  private asked: ReturnType<IdentitySource["credentials"]> = {};
+  private asked: ReturnType<CredentialSource["credentials"]> = {};
   private plainPort: PlainPortCheck | null = null;
 
   constructor(
@@ -113,14 +107,12 @@ export class Establishment implements HandshakeListener {
 
   /** The socket is open. The connection is ready once its database is selected. */
   async introduce(databases: Databases): Promise<void> {
-    const { options, source } = this.deps;
-    const { identity } = source;
+    const { options } = this.deps;
     this.tuneSocket();
     try {
       const credentials = await this.asked;
       this.credentials = credentials;
-      if (!this.isOver)
-        beginHandshake(this.connection, { options, ...databases, credentials, identity }, this);
+      if (!this.isOver) beginHandshake(this.connection, { options, ...databases, credentials }, this);
     } catch (error) {
       // The source of the credentials failed: it is asked again for the next attempt.
       this.onOutcome({ kind: "failed", error: toError(error), isTransient: true });

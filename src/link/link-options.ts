@@ -18,8 +18,7 @@ import type { SubscriptionGap, SubscriptionKind, Subscriptions } from "../connec
 import type { FlushPolicy } from "../connection/writer";
 import type { TimeoutDetails } from "../part-errors";
 import type { AbstractConnector } from "./connector";
-import type { ExpiringCredentials } from "./credentials";
-import type { IdentitySource } from "./establishment";
+import type { CredentialSource, ExpiringCredentials } from "./credentials";
 import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
@@ -148,7 +147,7 @@ export const NO_MOVER: LinkMover = {
 export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
 
 /** The collaborators of a link. Each one is passed to the part that needs it. */
-export interface LinkDeps extends IdentitySource {
+export interface LinkDeps extends CredentialSource {
   readonly listener: LinkListener;
   readonly messages: MessageListener | null;
   readonly tracer: WriteListener | null;

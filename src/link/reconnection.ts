@@ -9,12 +9,12 @@ import type { Databases } from "../connection/handshake";
 import { clockMs, Delay, LONGEST_TIMER_MS, nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
+import type { CredentialSource } from "./credentials";
 import {
   Establishment,
   type EstablishmentDeps,
   type EstablishmentOptions,
   type EstablishmentOwner,
-  type IdentitySource,
 } from "./establishment";
 
 export type RetryStrategy = ((times: number) => unknown) | null | undefined;
@@ -72,7 +72,7 @@ export class Reconnection implements EstablishmentDeps {
   constructor(
     readonly options: ReconnectionOptions,
     readonly connector: AbstractConnector,
-    readonly source: IdentitySource,
+    readonly source: CredentialSource,
     private readonly outcome: EstablishmentOwner,
   ) {}
 

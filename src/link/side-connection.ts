@@ -50,8 +50,7 @@ export function dialAgain(
 
 /** A handshake without client info. */
 export function bareIntroduction({ protocol }: LinkOptions, credentials: Credentials): Introduction {
-  const identity = { name: "", version: "" };
-  return { options: { protocol, disableClientInfo: true }, db: 0, credentials, identity };
+  return { options: { protocol, disableClientInfo: true }, db: 0, credentials };
 }
 
 /** Resolves with a connection that has completed its handshake, or with null. */

@@ -79,7 +79,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   constructor(
     private readonly link: MovableLink,
-    private readonly deps: Pick<LinkDeps, "credentials" | "identity" | "counts" | "tracer">,
+    private readonly deps: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
     private readonly owner: MoverOwner,
   ) {}
 

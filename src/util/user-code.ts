@@ -17,6 +17,15 @@ export function callUser<T>(work: () => T, onThrown?: () => void): T | undefined
   }
 }
 
+/** Calls a hook of a tracer. Its errors are not reported, because a report would repeat for each call. */
+export function quietly<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Throws on the next tick, with an empty stack. */
 export function throwLater(error: unknown): void {
   nextTick(() => {

@@ -20,7 +20,6 @@ export function openPooled(
   };
   const { disconnectTimeout = 20 } = options;
   const all: LinkDeps = {
-    identity: { name: "test", version: "1" },
     credentials: () => ({}),
     tracer: null,
     counts: new ConnectionCounts(),

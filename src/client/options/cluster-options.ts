@@ -24,12 +24,11 @@ import type {
   RetryDelay,
   RetryStrategy,
 } from "./common-options";
-import { copyFieldsets } from "./managed-fieldsets";
 import { warnAboutAddress, warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
 import { checkOptions, NEEDS_RESP3 } from "./option-table";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
-import { fill, optionsOfAddress, toWholeNumber } from "./resolve-options";
+import { fill, optionsOfAddress, toWholeNumber, withOwnLists } from "./resolve-options";
 import type { NatMap } from "./sentinel-options";
 
 export type NodeRole = "master" | "slave" | "all";
@@ -292,7 +291,7 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
   const options: OptionRecord = {};
   if (given !== undefined && given !== null) fill(options, given as OptionRecord);
   fill(options, defaultClusterOptions as OptionRecord);
-  const { scaleReads, redisOptions, autoPipeliningIgnoredCommands: ignored } = options as ClusterOptions;
+  const { scaleReads, redisOptions } = options as ClusterOptions;
   if (typeof scaleReads !== "function" && !READS.includes(scaleReads as string)) {
     throw new OptionError(
       `Invalid option scaleReads "${scaleReads}". Expected "all", "master", "slave", "replica", "nearest", "primary" or a custom function`,
@@ -312,11 +311,7 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
     options["redisOptions"] = hideSecrets(own);
     if (!options["keyPrefix"] && redisOptions.keyPrefix) options["keyPrefix"] = redisOptions.keyPrefix;
   }
-  if (Array.isArray(ignored)) options["autoPipeliningIgnoredCommands"] = [...ignored];
-  if (options["himportFieldsets"] !== undefined) {
-    options["himportFieldsets"] = copyFieldsets(options["himportFieldsets"]);
-  }
-  return hideSecrets(options) as ClusterOptions;
+  return withOwnLists(options) as ClusterOptions;
 }
 
 /** Options of one node that its startup node contains. */

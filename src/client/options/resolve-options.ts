@@ -62,13 +62,15 @@ function normalize(options: OptionRecord): RedisOptions {
     throw new OptionError('The "resp3" replyMapping is only supported with protocol 3');
   }
   if (options["cache"] && options["protocol"] !== 3) throw new OptionError(NEEDS_RESP3);
-  // Each client has its own list, so that a change of one list does not change the default.
-  const ignored = options["autoPipeliningIgnoredCommands"];
+  return withOwnLists(options) as RedisOptions;
+}
+
+/** Each client has its own lists, so that a change of one list does not change the default. */
+export function withOwnLists(options: OptionRecord): OptionRecord {
+  const { autoPipeliningIgnoredCommands: ignored, himportFieldsets: fieldsets } = options;
   if (Array.isArray(ignored)) options["autoPipeliningIgnoredCommands"] = [...ignored];
-  if (options["himportFieldsets"] !== undefined) {
-    options["himportFieldsets"] = copyFieldsets(options["himportFieldsets"]);
-  }
-  return hideSecrets(options) as RedisOptions;
+  if (fieldsets !== undefined) options["himportFieldsets"] = copyFieldsets(fieldsets);
+  return hideSecrets(options);
 }
 
 /** Numeric strings become numbers; other strings are rejected. */

@@ -30,12 +30,12 @@ describe("ReplyForm", () => {
   it("refuses unknown forms", () => {
     const make = (forms: object) => () => new ReplyForm(forms as ReplyForms);
     expect(make({ bulk: "bytes" })).to.throw(
-      'Invalid bulk "bytes" in replies of with(): expected one of buffer, string',
+      'Invalid bulk "bytes" of with({ replies }): expected "buffer" or "string"',
     );
-    expect(make({ map: "toString" })).to.throw("expected one of map, object");
+    expect(make({ map: "toString" })).to.throw('expected "map" or "object"');
     expect(make({ number: null })).to.throw('Invalid number "null"');
     expect(make({ numbers: "bigint" })).to.throw(
-      'Unknown form "numbers" in replies of with(): expected one of bulk, map, number',
+      'Unknown form "numbers" of with({ replies }): expected one of bulk, map, number',
     );
   });
 });

@@ -12,6 +12,7 @@ import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import { type HandshakeOutcome, handshake } from "../../../src/connection/handshake";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { VERSION } from "../../../src/util/version";
 import { fixedRuns } from "../../support/properties";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
@@ -78,7 +79,8 @@ function wantedWords(
   if (db !== 0 || otherDbs.length > 0) for (const one of [...otherDbs, db]) list.push(`select ${one}`);
   if (setting.connectionName !== null) list.push(`client setname ${setting.connectionName}`);
   if (setting.readOnly) list.push("readonly");
-  if (!setting.disableClientInfo) list.push("client SETINFO LIB-VER 1", "client SETINFO LIB-NAME test");
+  if (!setting.disableClientInfo)
+    list.push(`client SETINFO LIB-VER ${VERSION}`, "client SETINFO LIB-NAME sluice");
   if (!setting.disableClientInfo && protocol === 2) list.push("client ID");
   if (setting.fieldsets) list.push(`himport PREPARE ${fieldset.join(" ")}`);
   if (setting.enableReadyCheck) list.push("info");
@@ -119,7 +121,6 @@ class Bench {
           maxLoadingRetryTime: 500,
         },
         credentials: { username, password },
-        identity: { name: "test", version: "1" },
         db,
         otherDbs,
       },

@@ -255,7 +255,6 @@ describe("ErrorReplies", () => {
       options: { protocol: 2 },
       db: 0,
       credentials: {},
-      identity: { name: "n", version: "1" },
     };
     void home.modules.handshake(dialled as never, introduction, () => {});
     made.push(...sent);

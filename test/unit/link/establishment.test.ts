@@ -47,7 +47,7 @@ describe("Establishment", () => {
 
   function attempt(options: EstablishmentOptions = {}): Establishment {
     const connector = { connect: () => dial(), firstError: new Error("first") };
-    const source = { identity: { name: "test", version: "1" }, credentials: () => credentials() };
+    const source = { credentials: () => credentials() };
     const owner = {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),

@@ -139,7 +139,6 @@ async function run(program: readonly Step[], retryPolicy: "at-least-once" | "at-
   const server = new ScriptedServer();
   const words: LinkStatus[] = ["wait"];
   const deps: LinkDeps = {
-    identity: { name: "test", version: "1" },
     credentials: () => ({}),
     listener: {
       onStatus: (status) => void words.push(status),

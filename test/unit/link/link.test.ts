@@ -107,7 +107,6 @@ describe("Link", () => {
       },
       connector ?? new PeerConnector(nextPeer),
       {
-        identity: { name: "test", version: "1" },
         credentials: () => credentials.shift() ?? {},
         listener: {
           onStatus: (status) => void statuses.push(status),

@@ -206,7 +206,7 @@ describe("Reconnection", () => {
       dials++;
       return new Promise(() => {});
     };
-    const source = { identity: { name: "test", version: "1" }, credentials: () => ({ password: "pw" }) };
+    const source = { credentials: () => ({ password: "pw" }) };
     const current = { early: { length: 0, send: () => {}, withdraw: () => {} } };
     const owner = { current, onEstablished: () => established.push("yes") };
     const dial = (): Reconnection => {
