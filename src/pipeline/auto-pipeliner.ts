@@ -18,7 +18,7 @@
 
 import { Batch, BatchKind, type BatchMerging } from "../command/batch";
 import { type Command, UNROUTED } from "../command/command";
-import { goesAlone } from "../command/command-table";
+import { goesAlone, MAY_GO_ALONE } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { hooks } from "../observability/hooks";
 import { atTurnEnd, clockMs } from "../util/scheduling";
@@ -72,6 +72,8 @@ export class AutoPipeliner implements Dispatcher {
     this.sendWhatMayGo(true);
   };
   private readonly merging: BatchMerging | null;
+  /** Without merging, limits and ignored commands, nothing needs a look at each command. */
+  private readonly isPlain: boolean;
   private readonly adaptive: AdaptiveWindow | null;
   private readonly window: { readonly size: number };
 
@@ -79,8 +81,10 @@ export class AutoPipeliner implements Dispatcher {
     public next: Dispatcher,
     private readonly options: AutoPipelinerOptions,
   ) {
-    const { maxInFlight, merging } = options;
+    const { maxInFlight, maxCommands, maxBytes, ignored, merging } = options;
     this.merging = merging ?? null;
+    const isLimited = Math.min(maxCommands, maxBytes) < Number.POSITIVE_INFINITY || ignored.size > 0;
+    this.isPlain = this.merging === null && !isLimited;
     this.adaptive = maxInFlight === "adaptive" ? new AdaptiveWindow() : null;
     this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
   }
@@ -119,6 +123,13 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   dispatch(command: Command): void {
+    const { open } = this;
+    // The same as below, in half the time, for most commands. No command is collected while a batch is open.
+    if (open !== null && this.isPlain && (command.spec.flags & MAY_GO_ALONE) === 0) {
+      open.add(command);
+      this.next.dispatch(command);
+      return;
+    }
     if (goesAlone(command.spec, command.args, this.options.ignored)) {
       this.flush();
       this.next.dispatch(command);
