@@ -1,5 +1,6 @@
 /**
- * Merges commands of a batch above the link. Only adjacent rows become one command, which takes their place. The
+ * Merges commands of a batch above the link. Adjacent rows become one command, which takes their place; equal reads
+ * join an earlier one (`duplicate-reads.ts`). The
  * server may run the single commands in the same way, without others in between, so its reply is one that the
  * single commands could have got (docs/decisions/0016). The link gets ordinary commands. Commands that would
  * wait for a connection, and single commands, pass unchanged.
