@@ -52,8 +52,7 @@ describe("a handshake", () => {
         outcome = one;
       },
     };
-    const identity = { name: "test", version: "1" };
-    const introduction = { options: { disableClientInfo: true, ...options }, credentials, identity, db: 0 };
+    const introduction = { options: { disableClientInfo: true, ...options }, credentials, db: 0 };
     beginHandshake(connection.asConnection, introduction, listener);
   }
 
@@ -165,13 +164,11 @@ describe("a handshake", () => {
   });
 
   it("has failed when a database cannot be selected, the first one with its reason", () => {
-    const identity = { name: "test", version: "1" };
     beginHandshake(
       connection.asConnection,
       {
         options: { protocol: 2, disableClientInfo: true },
         credentials: {},
-        identity,
         db: 1,
         otherDbs: [20, 30],
       },

@@ -35,7 +35,6 @@ describe("Link", () => {
       },
       new PeerConnector(nextPeer),
       {
-        identity: { name: "test", version: "1" },
         credentials: () => ({}),
         listener: {
           onStatus() {},
