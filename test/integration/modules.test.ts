@@ -5,7 +5,7 @@
 
 import { expect } from "chai";
 import { methodShapes } from "../../scripts/commands/module-signatures";
-import { MODULES } from "../../scripts/commands/modules";
+import { MODULES, type ModuleCommand } from "../../scripts/commands/modules";
 import { replyTypes } from "../../scripts/commands/signature-text";
 import type { AdminReply } from "../../scripts/servers/admin-connection";
 import type { ServerProcess } from "../../scripts/servers/server-process";
@@ -71,14 +71,18 @@ function check(form: Form, call: ModuleCall, value: unknown): void {
   else expect(plain(value), title).to.deep.equal(expected);
 }
 
+function commandOf(name: string): ModuleCommand | undefined {
+  const [family = "", member = ""] = name.split(".");
+  return MODULES[family]?.commands[member];
+}
+
 /** The declared type of a reply; undefined for commands without a family. */
 function declared(
   [name, args]: ModuleCall,
   wantsBuffers: boolean,
   { replyMapping }: Form,
 ): string | undefined {
-  const [family = "", member = ""] = name.split(".");
-  const command = MODULES[family]?.commands[member];
+  const command = commandOf(name);
   if (command === undefined) return undefined;
   const shapes = methodShapes(command, wantsBuffers);
   const text = replyOfCall(shapes, args.map(String)) ?? "never";
@@ -164,6 +168,19 @@ describe("methods of module commands", () => {
           if (value instanceof Error) continue;
           const type = declared(call, true, form) ?? "never";
           expect(isOfType(type, value), `${method} ${args}: ${type}`).to.equal(true);
+        }
+      });
+
+      it("have the declared types with call()", async () => {
+        for (const [name, args] of MODULE_CALLS) {
+          const words = args.map((arg) => (typeof arg === "object" ? JSON.stringify(arg) : arg)) as string[];
+          // A text is no JSON, so some calls fail.
+          const value = await redis.call(name.toUpperCase(), ...words).catch((error: Error) => error);
+          const command = commandOf(name);
+          if (command === undefined || value instanceof Error) continue;
+          const { reply, call = typeof reply === "string" ? reply : "unknown" } = command;
+          const type = plainType(replyTypes(call, false)[form.replyMapping]);
+          expect(isOfType(type, value), `${name} ${args}: ${type}`).to.equal(true);
         }
       });
 
