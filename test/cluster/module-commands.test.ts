@@ -1,4 +1,4 @@
-/** Commands that the table does not have, on scripted nodes: no server at hand has the modules. */
+/** Commands that the table does not have, on scripted nodes: their keys, and the questions about unknown commands. */
 
 import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";

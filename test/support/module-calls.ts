@@ -3,6 +3,8 @@
  * Redis 7.4 with its modules. FT.CURSOR and the dumps of filters need values of an earlier reply; their test is apart.
  */
 
+import { expect } from "chai";
+
 /**
  * The replies: one for all forms; or one for the mapping `legacy` and one for `resp3`; or one for RESP2 and one each for
  * the mappings of RESP3. An error is its message. Of an object with facts only the named ones count.
@@ -322,3 +324,40 @@ export const MODULE_CALLS: readonly ModuleCall[] = [
   ...SKETCH_CALLS,
   ...LAST_CALLS,
 ];
+
+/** The options of a client that replies depend on. */
+export interface ReplyForm {
+  readonly protocol: 2 | 3;
+  readonly replyMapping: "legacy" | "resp3";
+}
+
+type Method = (...args: readonly unknown[]) => unknown;
+
+/** Calls a method of a client or pipeline: `json.set`, or one without a family. */
+export function invoke(owner: object, name: string, args: readonly unknown[]): unknown {
+  const [family, member] = name.includes(".") ? name.split(".") : [undefined, name];
+  const target = family === undefined ? owner : (Reflect.get(owner, family) as object);
+  return Reflect.apply(Reflect.get(target, member ?? "") as Method, target, args);
+}
+
+function expectedIn({ protocol, replyMapping }: ReplyForm, [, , ...replies]: ModuleCall): unknown {
+  const [first] = replies;
+  if (replyMapping === "resp3") return replies.at(-1);
+  return protocol === 3 && replies.length === 3 ? replies[1] : first;
+}
+
+/** Errors as their messages. */
+function plain(value: unknown): unknown {
+  if (value instanceof Error) return value.message;
+  return Array.isArray(value) ? value.map(plain) : value;
+}
+
+/** Compares a reply, or an error, with what the call expects. */
+export function checkReply(form: ReplyForm, call: ModuleCall, value: unknown): void {
+  const [name, args] = call;
+  const expected = expectedIn(form, call);
+  const title = [name, ...args].join(" ");
+  const isPartial = name.endsWith(".info") && typeof expected === "object";
+  if (isPartial) expect(plain(value), title).to.deep.include(expected as object);
+  else expect(plain(value), title).to.deep.equal(expected);
+}

@@ -6,7 +6,7 @@
 
 import { freePort } from "./free-port";
 import type { ServerBinary } from "./server-binary";
-import { ServerProcess } from "./server-process";
+import { ServerProcess, type ServerProcessOptions } from "./server-process";
 import { waitUntil } from "./wait-until";
 
 const SLOTS = 16_384;
@@ -21,7 +21,7 @@ export interface ServerClusterOptions {
   readonly masters?: number;
   readonly replicasPerMaster?: number;
   readonly nodeTimeoutMs?: number;
-  readonly config?: Readonly<Record<string, string | number>>;
+  readonly config?: ServerProcessOptions["config"];
 }
 
 /** One line of CLUSTER NODES. */
