@@ -35,7 +35,11 @@ describe("retry queue", () => {
     });
     retries.resume();
   });
-  afterEach(() => clock.restore());
+  afterEach(() => {
+    // Its timer would go on by the real clock.
+    retries.takeAll();
+    clock.restore();
+  });
 
   function command(name: string, slot: number): Command {
     const made = new Command(specOf("get"), [name], false, new PromiseCompletion());
