@@ -28,6 +28,8 @@ describe("ErrorReplies", () => {
   };
   let isRedirected: boolean;
   let isUnblocked: boolean;
+  /** The fieldset of the command is prepared again. */
+  let isRecovered: boolean;
   const made: Command[] = [];
 
   before(() => {
@@ -50,7 +52,7 @@ describe("ErrorReplies", () => {
   function make(options: LinkOptions = {}): void {
     told = [];
     selected = new SelectedDb(0);
-    [isRedirected, isUnblocked] = [false, false];
+    [isRedirected, isUnblocked, isRecovered] = [false, false, false];
     connection = {
       state: ConnectionState.Ready,
       scripts: { forget: (sha) => void told.push(`forget ${sha}`) },
@@ -68,7 +70,7 @@ describe("ErrorReplies", () => {
       },
       offline: { requeue: () => void told.push("requeued") },
       session: { selected },
-      fieldsets: { recovers: () => false },
+      fieldsets: { recovers: () => isRecovered },
       reconnect: () => void told.push("reconnect"),
       onTurnedAway: () => void told.push("turned away"),
       report: (type: string) => void told.push(type),
@@ -275,5 +277,10 @@ describe("ErrorReplies", () => {
     replies.judge(command(), error);
     expect(error.command).to.deep.equal({ name: "get", args: ["k"] });
     expect(error.hint).to.contain("is a Sentinel");
+  });
+
+  it("leaves a command to its fieldset, which is prepared again", () => {
+    isRecovered = true;
+    expect([judge("ERR no such fieldset"), told]).to.deep.equal([true, []]);
   });
 });

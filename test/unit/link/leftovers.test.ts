@@ -5,10 +5,13 @@ import fc from "fast-check";
 import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Left } from "../../../src/connection/command-queue";
+import type { Connection } from "../../../src/connection/connection";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import {
   AbortError,
   ConnectionClosedError,
+  ConnectTimeoutError,
+  DeadConnectionError,
   MaxRetriesOutcomeUnknownError,
   MaxRetriesPerRequestError,
   ParserError,
@@ -16,8 +19,9 @@ import {
 } from "../../../src/errors";
 import { isConnectionTrouble } from "../../../src/link/establishment";
 import { endCommands, failRequests, isQuit, LeftoverCommands } from "../../../src/link/leftovers";
-import type { Takeover } from "../../../src/link/link-options";
+import type { LinkOptions, Takeover } from "../../../src/link/link-options";
 import { OfflineQueue } from "../../../src/link/offline-queue";
+import { markCertain } from "../../../src/util/error-hint";
 import { fixedRuns } from "../../support/properties";
 
 const WHY = new Error("why");
@@ -344,5 +348,58 @@ describe("closing", () => {
       new ReplyError("ERR"),
     ];
     expect(errors.map(isConnectionTrouble)).to.deep.equal([true, true, true, false, false]);
+  });
+
+  describe("after a loss", () => {
+    /** The names of the commands that are sent again. */
+    function kept(options: LinkOptions, cause: Error | undefined, left: Left, readyAtMs = 1): string[] {
+      const waiting = new OfflineQueue();
+      const leftovers = new LeftoverCommands(options, waiting, {
+        takeover: null,
+        counts: new ConnectionCounts(),
+      });
+      leftovers.cause = cause;
+      leftovers.keep(left, { protocolError: null, readyAtMs, livedMs: 1000 } as unknown as Connection);
+      return names(waiting.takeAll());
+    }
+
+    function sent(...words: string[]): Left {
+      const commands = words.map((word) => one(word, word));
+      for (const command of commands) command.state = CommandState.Sent;
+      return { sent: commands, unsent: [one("set", "unsent")] };
+    }
+
+    const unreachable = new DeadConnectionError("h:1", 1000, false);
+
+    it("sends reads again while the server may still run what was written, and no writes", () => {
+      for (const cause of [unreachable, new ConnectTimeoutError()]) {
+        expect(kept({}, cause, sent("get", "incr")), cause.message).to.deep.equal(["get", "unsent"]);
+      }
+      expect(book.errors.map(({ code }) => code)).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]);
+    });
+
+    it("sends all of it again once the server is known to have lost it", () => {
+      const reachable = new DeadConnectionError("h:1", 1000, true);
+      for (const cause of [reachable, new Error("reset"), undefined]) {
+        expect(kept({}, cause, sent("get", "incr"))).to.deep.equal(["get", "incr", "unsent"]);
+      }
+    });
+
+    it("takes reads behind a handshake that failed as never written, and writes as written", () => {
+      const options = { retryPolicy: "at-most-once" } as const;
+      expect(kept(options, undefined, sent("get", "incr"), 0)).to.deep.equal(["get", "unsent"]);
+      expect(kept(options, undefined, sent("get", "incr"), 1)).to.deep.equal(["unsent"]);
+    });
+  });
+
+  it("fails waiting commands after a mistake that no attempt mends, and after no other error", () => {
+    const waiting = new OfflineQueue();
+    const leftovers = new LeftoverCommands({}, waiting, { takeover: null, counts: new ConnectionCounts() });
+    const command = one("get", "a");
+    waiting.push(command);
+    leftovers.failMistaken(new Error("reset"));
+    expect([command.isSettled, waiting.length]).to.deep.equal([false, 1]);
+    leftovers.failMistaken(markCertain(new Error("an HTTP port")));
+    expect([book.errors.map(({ message }) => message), waiting.length]).to.deep.equal([["an HTTP port"], 0]);
   });
 });

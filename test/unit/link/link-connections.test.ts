@@ -6,6 +6,7 @@ import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { Connection } from "../../../src/connection/connection";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
+import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { Link } from "../../../src/link/link";
 import { connectionOptions, type LinkOptions } from "../../../src/link/link-options";
 import { CommandsOfTest, Ending } from "../../support/ending";
@@ -184,4 +185,30 @@ describe("Link", () => {
       expect(link.positionOf(waiting)).to.include({ commandsAhead: 1, bytesAhead: 0 });
     });
   });
+
+  it("connects again after a loss as at first when it was connected behind a QUIT", async () => {
+    await link.connect();
+    issue("quit");
+    await becomes("end");
+    await link.connect();
+    const kept = issue("get", "k");
+    expect(kept.isSettled, "it takes commands again").to.equal(false);
+    peers[1]?.destroy();
+    await until(() => peers.length === 3 && link.status === "ready", "the next connection");
+    await until(() => peers[2]?.requests.includes("get") === true, "the request");
+  });
+
+  for (const autoResubscribe of [true, false]) {
+    it(`${autoResubscribe ? "restores" : "forgets"} subscriptions after a loss with autoResubscribe: ${autoResubscribe}`, async () => {
+      make({ autoResubscribe });
+      await link.connect();
+      link.subscriptions.add(SubscriptionKind.Channel, Buffer.from("news"));
+      peers[0]?.destroy();
+      await until(() => peers.length === 2 && link.status === "ready", "the next connection");
+      expect(link.subscriptions.isEmpty).to.equal(!autoResubscribe);
+      const isRestored = (): boolean => peers[1]?.requests.includes("subscribe") === true;
+      if (autoResubscribe) await until(isRestored, "the request");
+      else expect(isRestored()).to.equal(false);
+    });
+  }
 });
