@@ -50,7 +50,8 @@ Columns of the tables:
   connection until data arrives or its timeout expires. A command with *alone* never joins an automatic batch.
 - **Cluster**: the command tip of the server, which nodes receive the command and how the replies are combined. It
   applies only with \`followCommandTips\`.
-- **Servers**: the servers that provided the data, or another source.
+- **Servers**: servers that have the command. *Not run*: known from the command reference of Redis; no server of the tests
+  has it.
 `;
 
 export function formatCommandDocs(table: Table): string {
@@ -114,13 +115,22 @@ export function policy(row: TableRow): string {
 }
 
 export function servers(row: TableRow): string {
-  return row.sources
-    .map((source) =>
-      source.replace(/^(redis|valkey) (\d+\.\d+)\.\d+$/, (_, product: string, version: string) => {
-        return `${product === "redis" ? "Redis" : "Valkey"} ${version}`;
-      }),
-    )
-    .join(", ");
+  return row.sources.map(serverName).join(", ");
+}
+
+function serverName(source: string): string {
+  const [, product, version] = /^(redis|valkey) (\d+\.\d+)\.\d+$/.exec(source) ?? [];
+  if (product !== undefined) return `${product === "redis" ? "Redis" : "Valkey"} ${version}`;
+  const newest = newestServer(source);
+  return newest === null ? source : `${newest} (not run)`;
+}
+
+/** The server that has a command which is known only from the command reference; null for other sources. */
+export function newestServer(source: string): string | null {
+  const [, version = "", older] =
+    /^Redis (8\.\w+) .*command reference(?:, newer than (.*))?$/.exec(source) ?? [];
+  if (version === "") return null;
+  return older === undefined ? `Redis ${version}` : `a Redis 8 release after ${older}`;
 }
 
 /** Describes the rule. Positions count from 1. */

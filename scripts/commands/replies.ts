@@ -541,6 +541,7 @@ const SERVER = {
 /** Remarks on replies for readers of their types. */
 export const REMARKS: Readonly<Record<string, string>> = {
   dump: "The reply is null if the key does not exist.",
+  hset: "Fields and values may also be one object or Map. Values are stored as strings, so HGETALL returns strings.",
   geohash: "The element of a member that does not exist is null.",
   lmove: "The reply is null if the source is empty.",
   rpoplpush: "The reply is null if the source is empty.",

@@ -21,18 +21,18 @@ interface Example extends Call {
 /** Calls that show options, in the order in which they run, on an empty database. */
 const MORE = `
 set session:1 token EX 60
+get session:1
 set lock:1 owner NX PX 30000
 set lock:1 other NX
 set session:1 next KEEPTTL GET
-get session:1
 zadd board 10 ada 20 grace
-zadd board GT CH 15 ada
-zadd board INCR 5 grace
-zadd board NX 1 ada
 zrange board 0 -1 WITHSCORES
 zrange board 0 -1 REV
 zscore board ada
 zrank board ada
+zadd board GT CH 15 ada
+zadd board INCR 5 grace
+zadd board NX 1 ada
 hset user:1 name Ada visits 1
 hget user:1 name
 hgetall user:1
@@ -70,6 +70,11 @@ hexpireat user:1 9999999999 FIELDS 1 visits
 
 /** Most examples of one page; more are no easier to read. */
 const MOST_EXAMPLES = 5;
+/** Most lines of one block, with the calls that prepare the examples. */
+const MOST_LINES = 8;
+/** Of one call, on the server of this process. */
+const TRIAL_TIMEOUT_MS = 50;
+const NO_REPLY = "no reply";
 /** Longest reply that is shown. */
 const MOST_CHARACTERS = 160;
 
@@ -97,7 +102,7 @@ function lineOf({ name, args, reply }: Example): string {
   return `await redis.${name}(${args.map(asArgument).join(", ")}); // ${asCode(reply)}`;
 }
 
-async function run(redis: Redis, calls: readonly Call[]): Promise<Example[]> {
+async function run(redis: Pick<Redis, "call">, calls: readonly Call[]): Promise<Example[]> {
   const examples: Example[] = [];
   for (const { name, args } of calls) {
     const reply = await redis.call(name, ...args).catch((error: Error) => error);
@@ -106,14 +111,68 @@ async function run(redis: Redis, calls: readonly Call[]): Promise<Example[]> {
   return examples;
 }
 
-/** The last write to the key of `example` before it, which explains its reply. */
-function preparation(all: readonly Example[], example: Example, reads: ReadonlySet<string>): Example[] {
-  const [key] = example.args;
-  const place = all.indexOf(example);
-  const before = all.findLast(
-    ({ name, args }, index) => index < place && args[0] === key && name !== example.name && !reads.has(name),
-  );
-  return before === undefined ? [] : [before];
+/**
+ * Completes examples by the earlier calls that they need, so that the block has these replies on an empty database.
+ */
+class SelfContained {
+  constructor(
+    private readonly redis: Redis,
+    private readonly all: readonly Example[],
+    private readonly reads: ReadonlySet<string>,
+  ) {}
+
+  /** As many of the examples as fit into a short block. */
+  async blockOf(own: readonly Example[]): Promise<readonly Example[]> {
+    const most = own.slice(0, MOST_EXAMPLES);
+    const choices = [
+      ...most.map((_, index) => most.slice(0, most.length - index)),
+      ...most.map((one) => [one]),
+    ];
+    for (const choice of choices) {
+      const block = await this.completed(choice);
+      if (block !== null && block.length <= MOST_LINES) return block;
+    }
+    const alone = await run(await this.emptied(), own.slice(0, 1));
+    return alone.length > 0 ? alone : most;
+  }
+
+  private async completed(own: readonly Example[]): Promise<readonly Example[] | null> {
+    let block = this.neededBy(own);
+    if (!(await this.hasReplies(block, own))) return null;
+    for (const one of block.filter((call) => !own.includes(call))) {
+      const shorter = block.filter((call) => call !== one);
+      if (await this.hasReplies(shorter, own)) block = shorter;
+    }
+    return block.length > MOST_LINES ? block : run(await this.emptied(), block);
+  }
+
+  /** The examples, and earlier writes that have an argument in common with them or with each other. */
+  private neededBy(own: readonly Example[]): readonly Example[] {
+    const words = new Set<string>();
+    const needed: Example[] = [];
+    for (const one of this.all.slice(0, this.all.indexOf(own.at(-1) as Example) + 1).toReversed()) {
+      const names = one.args.filter((word) => /^[a-z]/.test(word));
+      if (!own.includes(one) && (this.reads.has(one.name) || !names.some((word) => words.has(word))))
+        continue;
+      for (const word of names) words.add(word);
+      needed.unshift(one);
+    }
+    return needed;
+  }
+
+  private async hasReplies(block: readonly Example[], own: readonly Example[]): Promise<boolean> {
+    const redis = await this.emptied();
+    const replies = await Promise.all(
+      block.map(({ name, args }) => redis.call(name, ...args).catch(() => NO_REPLY)),
+    );
+    return own.every((one) => asCode(replies[block.indexOf(one)]) === asCode(one.reply));
+  }
+
+  /** With a time limit, because a command without its preparation may block. */
+  private async emptied(): Promise<Pick<Redis, "call">> {
+    await this.redis.flushall();
+    return this.redis.with({ timeout: TRIAL_TIMEOUT_MS });
+  }
 }
 
 /** @returns the code of the examples of each command, by its name in lower case */
@@ -132,15 +191,16 @@ export async function commandExamples({ methods }: Table): Promise<Map<string, s
     }));
     const recorded = await run(redis, calls);
     await redis.flushall();
-    const all = [...(await run(redis, callsOf(MORE))), ...recorded];
-    for (const name of new Set(all.map((example) => example.name))) {
-      const own = all.filter(
-        (example) => example.name === name && asCode(example.reply).length < MOST_CHARACTERS,
-      );
-      const first = own[0];
-      if (first === undefined || !(name in redis)) continue;
-      const lines = [...preparation(all, first, reads), ...own.slice(0, MOST_EXAMPLES)].map(lineOf);
-      byName.set(name, [...new Set(lines)].join("\n"));
+    for (const all of [recorded, await run(redis, callsOf(MORE))]) {
+      const completion = new SelfContained(redis, all, reads);
+      for (const name of new Set(all.map((example) => example.name))) {
+        const own = all.filter(
+          (example) => example.name === name && asCode(example.reply).length < MOST_CHARACTERS,
+        );
+        if (own.length === 0 || !(name in redis)) continue;
+        const block = await completion.blockOf(own);
+        byName.set(name, [...new Set(block.map(lineOf))].join("\n"));
+      }
     }
   } finally {
     redis.disconnect();

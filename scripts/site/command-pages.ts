@@ -5,7 +5,7 @@
  */
 
 import { CommandFlag } from "../../src/command/command-spec";
-import { describeKeys, nature, policy, servers } from "../commands/command-docs";
+import { describeKeys, nature, newestServer, policy, servers } from "../commands/command-docs";
 import { REMARKS, REPLIES } from "../commands/replies";
 import { replyTypes, signatureLines } from "../commands/signature-text";
 import { documentOf, methodShapes, methodSyntax } from "../commands/signatures";
@@ -98,13 +98,28 @@ function replySection(row: TableRow): string {
   const reply = REPLIES[row.name];
   if (reply === undefined) return "";
   const cases = typeof reply === "string" ? [["", reply] as const] : Object.entries(reply);
-  const lines = cases.map(([word, text]) => {
-    const { legacy, resp3 } = replyTypes(text, false);
+  const types = cases.map(([word, text]) => ({ word, ...replyTypes(text, false) }));
+  const [only] = types;
+  const parts = ["## Reply"];
+  if (only !== undefined && types.length === 1 && only.legacy === only.resp3)
+    parts.push(`\`${only.legacy}\``);
+  else parts.push(replyTable(types));
+  if (cases.some(([, text]) => hasText(text))) {
+    parts.push(`\`${row.name}Buffer\` returns Buffers instead of strings.`);
+  }
+  return parts.join("\n\n");
+}
+
+function hasText(reply: string): boolean {
+  return replyTypes(reply, true).legacy !== replyTypes(reply, false).legacy;
+}
+
+function replyTable(types: readonly { word: string; legacy: string; resp3: string }[]): string {
+  const lines = types.map(({ word, legacy, resp3 }) => {
     const when = word === "" ? "always" : word === "else" ? "otherwise" : `with \`${word}\``;
     return `| ${when} | ${asCode(legacy)} | ${asCode(resp3)} |`;
   });
-  const head = '| | `replyMapping: "legacy"` | `replyMapping: "resp3"` |\n|---|---|---|';
-  return `## Reply\n\n${head}\n${lines.join("\n")}\n\n\`${row.name}Buffer\` returns Buffers instead of strings.`;
+  return `| | \`replyMapping: "legacy"\` | \`replyMapping: "resp3"\` |\n|---|---|---|\n${lines.join("\n")}`;
 }
 
 function asCode(type: string): string {
@@ -118,7 +133,7 @@ function factSection(row: TableRow, doc: { since?: string; complexity?: string }
     ["Keys", describeKeys(row)],
     ["Kind", nature(row)],
     ["On a cluster", clusterText(row)],
-    ["Servers", servers(row)],
+    ["Servers", serversText(row)],
   ];
   const lines = facts
     .filter(([, text]) => text !== "")
@@ -129,12 +144,25 @@ function factSection(row: TableRow, doc: { since?: string; complexity?: string }
 function clusterText(row: TableRow): string {
   const tips = policy(row);
   const hasKeys = describeKeys(row) !== "";
+  const place = hasOneKey(row)
+    ? "the node that owns the slot of its key"
+    : "the node that owns the slot of its first key; all keys must belong to one slot";
   const way = hasKeys
-    ? "the client sends it to the node that owns the slot of its first key; all keys must belong to one slot"
+    ? `the client sends it to ${place}`
     : "it has no keys, so the client sends it to any node";
   const reads =
     (row.flags & CommandFlag.Readonly) !== 0 && hasKeys ? "; a replica may serve it (`scaleReads`)" : "";
   return `${way}${reads}${tips === "" ? "" : `. With \`followCommandTips\`: ${tips}`}`;
+}
+
+function serversText(row: TableRow): string {
+  const isNew = row.sources.every((source) => newestServer(source) !== null);
+  return isNew ? `${servers(row)}; not in older versions of Redis, and not in Valkey 9.1` : servers(row);
+}
+
+/** Whether the command has one key at most, with all options. */
+function hasOneKey(row: TableRow): boolean {
+  return /^\d+$/.test(describeKeys(row)) || row.keys.startsWith("s");
 }
 
 function subcommandSection(row: TableRow): string {

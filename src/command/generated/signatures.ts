@@ -2806,6 +2806,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: hash
    * - Complexity: O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs.
    * - Since: 2.0.0
+   * @remarks Fields and values may also be one object or Map. Values are stored as strings, so HGETALL returns strings.
    */
   hset(key: RedisKey, data: object, callback?: Callback<number, Context>): Result<number, Context>;
   hset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number, Context>): Result<number, Context>;
