@@ -71,6 +71,22 @@ export function readmeWith(page: string, results: Results): string {
 /** The pages that show the table. */
 export const README_PAGES = [PAGE, path.join(projectRoot, "docs", "comparison.md")];
 
+/** The first page of the site, which has the requests a second in one sentence. */
+export const LANDING = path.join(projectRoot, "site", "landing.md");
+const LANDING_SENTENCE = /In our benchmark, a web service .*/;
+
+/** The landing page with the figures of these results, as far as they are there. */
+export function landingWith(page: string, results: Results): string {
+  const row = rowsOf(results).get("app-http-100");
+  if (row === undefined) return page;
+  const [own, ioredis, , nodeRedis] = SIDES.map(({ side }) =>
+    formatFigure(figureOf(row, side, OPS), OPS.digits),
+  );
+  const sentence = `In our benchmark, a web service serves ${own} requests a second with sluice, ${ioredis} with ioredis and ${nodeRedis} with node-redis.`;
+  return page.replace(LANDING_SENTENCE, sentence);
+}
+
 export function writeReadme(results: Results): void {
   for (const page of README_PAGES) fs.writeFileSync(page, readmeWith(fs.readFileSync(page, "utf8"), results));
+  fs.writeFileSync(LANDING, landingWith(fs.readFileSync(LANDING, "utf8"), results));
 }

@@ -3,8 +3,9 @@
  * calls are those that the tests compare with real servers, and some more for commands with many options.
  */
 
+import { once } from "node:events";
 import { CommandFlag } from "../../src/command/command-spec";
-import { Redis } from "../../src/index";
+import { CommandTimeoutError, Redis } from "../../src/index";
 import { COMMAND_CORPUS } from "../../test/support/command-corpus";
 import { TestServer } from "../../testing/src/test-server";
 import type { Table } from "../commands/table-rows";
@@ -51,6 +52,14 @@ rpush queue a b c
 lrange queue 0 -1
 llen queue
 lpop queue
+rpush jobs mail
+brpop jobs 1
+xadd orders 1-1 item tea
+xgroup CREATE orders billing 0
+xreadgroup GROUP billing worker-1 STREAMS orders >
+xinfo GROUPS orders
+xpending orders billing
+xack orders billing 1-1
 incr visits
 incrby visits 10
 mset item:1 tea item:2 milk
@@ -118,7 +127,8 @@ class SelfContained {
   constructor(
     private readonly redis: Redis,
     private readonly all: readonly Example[],
-    private readonly reads: ReadonlySet<string>,
+    /** Commands that prepare nothing. */
+    private readonly unable: ReadonlySet<string>,
   ) {}
 
   /** As many of the examples as fit into a short block. */
@@ -152,7 +162,7 @@ class SelfContained {
     const needed: Example[] = [];
     for (const one of this.all.slice(0, this.all.indexOf(own.at(-1) as Example) + 1).toReversed()) {
       const names = one.args.filter((word) => /^[a-z]/.test(word));
-      if (!own.includes(one) && (this.reads.has(one.name) || !names.some((word) => words.has(word))))
+      if (!own.includes(one) && (this.unable.has(one.name) || !names.some((word) => words.has(word))))
         continue;
       for (const word of names) words.add(word);
       needed.unshift(one);
@@ -162,10 +172,23 @@ class SelfContained {
 
   private async hasReplies(block: readonly Example[], own: readonly Example[]): Promise<boolean> {
     const redis = await this.emptied();
-    const replies = await Promise.all(
-      block.map(({ name, args }) => redis.call(name, ...args).catch(() => NO_REPLY)),
+    let isBlocked = false;
+    const calls = block.map(({ name, args }) =>
+      redis.call(name, ...args).catch((error: Error) => {
+        isBlocked ||= error instanceof CommandTimeoutError;
+        return NO_REPLY;
+      }),
     );
+    const replies = await Promise.all(calls);
+    if (isBlocked) await this.reconnect();
     return own.every((one) => asCode(replies[block.indexOf(one)]) === asCode(one.reply));
+  }
+
+  /** The server ends a command that blocks when its connection closes. */
+  private async reconnect(): Promise<void> {
+    this.redis.disconnect();
+    await once(this.redis, "end");
+    await this.redis.connect();
   }
 
   /** With a time limit, because a command without its preparation may block. */
@@ -177,9 +200,9 @@ class SelfContained {
 
 /** @returns the code of the examples of each command, by its name in lower case */
 export async function commandExamples({ methods }: Table): Promise<Map<string, string>> {
-  const reads = new Set(
-    methods.filter(({ flags }) => (flags & CommandFlag.Readonly) !== 0).map(({ name }) => name),
-  );
+  // A command that blocks would take the time limit of each trial.
+  const unfit = CommandFlag.Readonly | CommandFlag.Blocking;
+  const unable = new Set(methods.filter(({ flags }) => (flags & unfit) !== 0).map(({ name }) => name));
   // Over TCP: a blocking command in memory does not keep the process alive.
   const server = await TestServer.start();
   const redis = new Redis(server.port);
@@ -192,7 +215,7 @@ export async function commandExamples({ methods }: Table): Promise<Map<string, s
     const recorded = await run(redis, calls);
     await redis.flushall();
     for (const all of [recorded, await run(redis, callsOf(MORE))]) {
-      const completion = new SelfContained(redis, all, reads);
+      const completion = new SelfContained(redis, all, unable);
       for (const name of new Set(all.map((example) => example.name))) {
         const own = all.filter(
           (example) => example.name === name && asCode(example.reply).length < MOST_CHARACTERS,

@@ -4,7 +4,13 @@ import { readFileSync } from "node:fs";
 import { expect } from "chai";
 import { withFigures } from "../../../benchmarks/report/marked-place";
 import { PIPELINE_PAGES } from "../../../benchmarks/report/pipeline-figures";
-import { README_PAGES, readmeFigures, readmeWith } from "../../../benchmarks/report/readme-figures";
+import {
+  LANDING,
+  landingWith,
+  README_PAGES,
+  readmeFigures,
+  readmeWith,
+} from "../../../benchmarks/report/readme-figures";
 import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
 import { readStored } from "../../../benchmarks/support/results-store";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
@@ -26,6 +32,13 @@ describe("README.md", () => {
       const shown = readFileSync(file, "utf8");
       expect(readmeWith(shown, results), file).to.equal(shown);
     }
+  });
+
+  it("site/landing.md shows the stored figures (npm run bench -- --page)", () => {
+    if (results === undefined) throw new Error("no stored results");
+    const shown = readFileSync(LANDING, "utf8");
+    expect(shown).to.match(/requests a second with sluice/);
+    expect(landingWith(shown, results)).to.equal(shown);
   });
 
   it("names rows that exist", () => {
