@@ -61,19 +61,9 @@ export class CacheReport {
     this.before = null;
     if (before === null || COUNTED.every((name) => before[name] === after[name])) return;
     const { serverAddress, serverPort } = this.place();
-    tellCache({
-      hits: after.hits - before.hits,
-      misses: after.misses - before.misses,
-      joined: after.joined - before.joined,
-      stores: after.stores - before.stores,
-      evictions: after.evictions - before.evictions,
-      invalidations: after.invalidations - before.invalidations,
-      entries: after.entries,
-      bytes: after.bytes,
-      intervalMs: clockMs() - beganMs,
-      serverAddress,
-      serverPort,
-    });
+    const sums: { -readonly [Name in keyof CacheStats]: number } = { ...after };
+    for (const name of COUNTED) sums[name] -= before[name];
+    tellCache({ ...sums, intervalMs: clockMs() - beganMs, serverAddress, serverPort });
     if (isCacheHeard()) this.begin(after);
   }
 }

@@ -132,16 +132,8 @@ export class CacheStore {
   /** Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. */
   find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const node = this.nodes.get(key);
-    if (node === undefined) return null;
-    if (node.bySignature !== null) return findBySignature(node, spec, args, wantsBuffers);
-    let reply = node.replies;
-    while (reply !== null) {
-      if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args, 1)) {
-        return reply.isValid ? reply : null;
-      }
-      reply = reply.next;
-    }
-    return null;
+    const reply = node === undefined ? null : search(node, spec, args, wantsBuffers);
+    return reply?.isValid === true ? reply : null;
   }
 
   /** The node of a key, created if it is missing. */
@@ -170,7 +162,7 @@ export class CacheStore {
     const [node, ...others] = nodes as [KeyNode, ...KeyNode[]];
     const bytes = content.bytes + sizeOfQuestion(question);
     if (bytes + sizeOfNode(node) > this.maxBytes) return null;
-    const former = findExactly(node, question);
+    const former = search(node, question.spec, question.args, question.wantsBuffers);
     // The node stays when its only answer is replaced.
     node.uses++;
     if (former !== null) this.remove(former);
@@ -331,26 +323,21 @@ function detach(node: KeyNode, reply: CachedReply): void {
   if (reply.next !== null) reply.next.before = reply.before;
 }
 
-function findExactly(node: KeyNode, { spec, args, wantsBuffers }: Question): CachedReply | null {
-  if (node.bySignature !== null) return node.bySignature.get(signature(spec, args, wantsBuffers)) ?? null;
-  for (let reply = node.replies; reply !== null; reply = reply.next) {
-    if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args, 0))
-      return reply;
-  }
-  return null;
-}
-
-function findBySignature(
+/** The reply to a question about the key of the node. */
+function search(
   node: KeyNode,
   spec: CommandSpec,
   args: readonly unknown[],
   wantsBuffers: boolean,
 ): CachedReply | null {
-  for (let index = 1; index < args.length; index++) {
-    if (typeof args[index] !== "string" && typeof args[index] !== "number") return null;
+  if (node.bySignature !== null) {
+    const isText = args.every((arg) => typeof arg === "string" || typeof arg === "number");
+    return (isText && node.bySignature.get(signature(spec, args, wantsBuffers))) || null;
   }
-  const found = node.bySignature?.get(signature(spec, args, wantsBuffers)) ?? null;
-  return found?.spec === spec && found.isValid ? found : null;
+  for (let reply = node.replies; reply !== null; reply = reply.next) {
+    if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args)) return reply;
+  }
+  return null;
 }
 
 function signatureOf({ spec, args, wantsBuffers }: Question): string {
@@ -367,11 +354,11 @@ function signature(spec: CommandSpec, args: readonly unknown[], wantsBuffers: bo
   return text;
 }
 
-/** Whether the arguments are the same, from one on: the first one is the key. */
-function isSame(kept: readonly string[], asked: readonly unknown[], from: number): boolean {
+/** Whether the arguments after the key are the same. */
+function isSame(kept: readonly string[], asked: readonly unknown[]): boolean {
   const { length } = kept;
   if (asked.length !== length) return false;
-  for (let index = from; index < length; index++) {
+  for (let index = 1; index < length; index++) {
     const arg = asked[index];
     if (arg === kept[index]) continue;
     if (typeof arg !== "number" || `${arg}` !== kept[index]) return false;

@@ -262,21 +262,22 @@ interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bou
   readonly counts: ConnectionCounts;
   readonly redirects: RedirectStats;
   /** Commands that wait above the nodes. */
-  readonly waiting: Waiting;
+  readonly waiting: readonly Command[];
 }
 
-export function readCluster({ nodes, counts, redirects, waiting, ...own }: ClusterFigures): ClusterStats {
+export function readCluster({ nodes, counts, redirects, waiting, ...figures }: ClusterFigures): ClusterStats {
   const sum = (name: keyof QueueStats): number => nodes.reduce((total, node) => total + node.queues[name], 0);
+  const { count, bytes } = waitingOf(waiting);
   return Object.freeze({
-    ...own,
+    ...figures,
     ...readTraffic(counts),
     redirects: Object.freeze({ ...redirects }),
     queues: Object.freeze({
-      offline: sum("offline") + waiting.count,
+      offline: sum("offline") + count,
       gathered: sum("gathered"),
       unsent: sum("unsent"),
       inFlight: sum("inFlight"),
-      offlineBytes: sum("offlineBytes") + waiting.bytes,
+      offlineBytes: sum("offlineBytes") + bytes,
       gatheredBytes: sum("gatheredBytes"),
       unsentBytes: sum("unsentBytes"),
       inFlightBytes: sum("inFlightBytes"),

@@ -49,8 +49,8 @@ export interface NodeClient extends Dispatcher {
 export class Shard {
   /** Master first. */
   readonly nodes: readonly ClusterNode[];
-  /** Names of its nodes, master first. */
-  readonly keys: readonly string[];
+  /** Names of its nodes, master first; `cluster.slots` contains this list. */
+  readonly keys: string[];
 
   constructor(
     readonly master: ClusterNode,

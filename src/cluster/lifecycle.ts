@@ -11,7 +11,6 @@ import Denque from "denque";
 import { isIndependent } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { causeOf } from "../command/ending-errors";
-import { bytesOf, estimateSum } from "../command/size";
 import { AlreadyConnectingError, ConnectionClosedError, ReplyError } from "../errors";
 import { copyError, OneCause, withOneStack } from "../util/copy-error";
 import { addHint, hintOf, isCertain } from "../util/error-hint";
@@ -133,16 +132,6 @@ export class Lifecycle {
   /** The commands that wait for a cluster and were not routed yet. */
   get waiting(): Command[] {
     return this.queue.toArray().flat();
-  }
-
-  /** The number of waiting commands. */
-  get waitingCount(): number {
-    return this.queue.toArray().reduce((count, entry) => count + entry.length, 0);
-  }
-
-  /** The bytes of the waiting commands, estimated from a sample. */
-  get waitingBytes(): number {
-    return estimateSum(this.queue.length, (index) => bytesOf(this.queue.peekAt(index) ?? []));
   }
 
   /** Single commands that wait until the client is ready. */

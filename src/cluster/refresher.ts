@@ -15,7 +15,7 @@ import { ConnectionClosedError, ReplyError } from "../errors";
 import { hintOnNode, isTransientRefusal } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
 import { addHint, hintOf, isCertain, markCertain } from "../util/error-hint";
-import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
+import { clockMs, jittered, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import {
   ClusterAllFailedError,
   RefreshVoidError,
@@ -33,11 +33,6 @@ import { hidesSlots, parseShards, parseSlots, type TopologyRange } from "./topol
 export interface Informant {
   readonly address: NodeAddress;
   readonly client: NodeClient;
-}
-
-interface Candidates {
-  readonly trusted: Informant[];
-  readonly doubted: Informant[];
 }
 
 export interface RefreshOptions {
@@ -168,8 +163,7 @@ export class Refresher {
   /** The reason that a node gives for not serving, or null. A failed question counts as serving. */
   async reasonAgainst(): Promise<Error | null> {
     let reason: Error | null = null;
-    const { trusted, doubted } = this.candidates();
-    for (const informant of [...trusted, ...doubted].slice(0, MOST_ASKED)) {
+    for (const informant of this.candidates().flat().slice(0, MOST_ASKED)) {
       reason = await this.reasonOf(informant);
       // An unreachable node says nothing about the others.
       if (reason === null || reason.cause === undefined) return reason;
@@ -194,22 +188,18 @@ export class Refresher {
 
   private book(waitMs: number): void {
     if (this.timer !== undefined) return;
-    // Many clients see the same MOVED at the same time.
-    const jitteredMs = waitMs * (0.75 + Math.random() * 0.5);
     this.timer = startTimer(() => {
       this.timer = undefined;
       this.refresh().catch(() => {});
-    }, jitteredMs);
+    }, jittered(waitMs));
   }
 
   private async run(mayAskSeeds: boolean): Promise<void> {
     const { generation } = this;
     const errors: Record<string, Error> = Object.create(null);
-    const { trusted, doubted } = this.candidates();
-    const ranges =
-      (await this.askAll(trusted, errors)) ??
-      (await this.askAll(doubted, errors)) ??
-      (await this.askSeeds(mayAskSeeds, errors));
+    let ranges: TopologyRange[] | null = null;
+    for (const group of this.candidates()) ranges ??= await this.askAll(group, errors);
+    ranges ??= await this.askSeeds(mayAskSeeds, errors);
     if (generation !== this.generation) throw new RefreshVoidError();
     if (ranges === null) {
       throw explained(new ClusterAllFailedError(Object.values(errors).at(-1), errors));
@@ -222,10 +212,10 @@ export class Refresher {
   }
 
   /**
-   * Nodes with a connection first, silent ones last. A node that has replied CLUSTERDOWN may be cut off and
+   * Two groups: in each, nodes with a connection come first, silent ones last. A node that has replied CLUSTERDOWN may be cut off and
    * still consider the slots its own: it is asked only when no other node has answered.
    */
-  private candidates(): Candidates {
+  private candidates(): Informant[][] {
     const nodes = shuffled(this.deps.pool.list());
     const rank = (node: ClusterNode): number => {
       if (node.isDown || node.isLost || node.isUnheard) return 3;
@@ -234,11 +224,11 @@ export class Refresher {
     };
     nodes.sort((a, b) => rank(a) - rank(b));
     this.hint = null;
-    const informantsOf = (isDoubted: boolean): Informant[] =>
+    return [false, true].map((isDoubted) =>
       nodes
         .filter((node) => node.isDoubted === isDoubted)
-        .map((node) => ({ address: node.address, client: this.deps.pool.clientOf(node) }));
-    return { trusted: informantsOf(false), doubted: informantsOf(true) };
+        .map((node) => ({ address: node.address, client: this.deps.pool.clientOf(node) })),
+    );
   }
 
   private async askSeeds(isAllowed: boolean, errors: Record<string, Error>): Promise<TopologyRange[] | null> {

@@ -36,7 +36,6 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { bytesOf } from "../command/size";
 import { Delay, userClockMs } from "../util/scheduling";
 import { type NodeClient, UNHEARD_MS } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
@@ -190,15 +189,6 @@ export class RetryQueue {
     let { size } = this.alone;
     for (const slot of this.held.values()) size += slot.size;
     return size;
-  }
-
-  /**
-   * The bytes of the waiting commands, estimated from a sample of each slot; of a transaction only EXEC counts.
-   */
-  get bytes(): number {
-    let bytes = bytesOf([...this.alone.keys()]);
-    for (const { returned, arrivals } of this.held.values()) bytes += bytesOf(returned) + bytesOf(arrivals);
-    return bytes;
   }
 
   /** The waiting commands; of a transaction all members. */

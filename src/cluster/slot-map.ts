@@ -82,16 +82,7 @@ export class SlotMap {
 
   /** The public view: for each slot the names of its nodes, master first. */
   get table(): string[][] {
-    if (this.names === null) {
-      const lists = new Map<Shard, string[]>();
-      const listOf = (shard: Shard | null): string[] => {
-        if (shard === null) return [];
-        let list = lists.get(shard);
-        if (list === undefined) lists.set(shard, (list = [...shard.keys]));
-        return list;
-      };
-      this.names = this.shards.map(listOf);
-    }
+    this.names ??= this.shards.map((shard) => shard?.keys ?? []);
     return this.names;
   }
 }

@@ -20,7 +20,7 @@ import { SUBSCRIBING, SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import type { Message } from "../protocol/message";
 import { debugLog } from "../util/debug";
-import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
+import { clockMs, jittered, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
@@ -556,8 +556,7 @@ export class SubscriptionReconciler implements Dispatcher {
   }
 }
 
-/** The pause after this many failures to reach a node, with a jitter of 25 % either way. */
+/** The pause after this many failures to reach a node. */
 function pauseAfter(failures: number): number {
-  const delayMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
-  return delayMs * (0.75 + Math.random() * 0.5);
+  return jittered(Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS));
 }

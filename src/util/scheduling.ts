@@ -184,3 +184,8 @@ export class Delay {
     }
   }
 }
+
+/** The delay with a jitter of 25 % either way: many clients see the same event at the same time. */
+export function jittered(delayMs: number): number {
+  return delayMs * (0.75 + Math.random() * 0.5);
+}

@@ -30,8 +30,7 @@ export interface WiringOwner {
   onStatus(status: ClusterStatus): void;
   onError(error: Error): void;
   onNodeError(error: Error, key: string): void;
-  onNodeAdded(redis: Redis): void;
-  onNodeGone(redis: Redis): void;
+  onNode(event: "+node" | "-node", redis: Redis): void;
   onRefreshed(): void;
   /** Any other public event. */
   emit(event: string, ...args: unknown[]): void;
@@ -123,10 +122,10 @@ export class ClusterWiring {
     return new NodePool(
       {
         makeClient: (node) => this.makeClient(node),
-        onClientOpened: (client) => owner.onNodeAdded(viewOf(client).redis),
+        onClientOpened: (client) => owner.onNode("+node", viewOf(client).redis),
         onClientClosed: (node, client) => {
           this.gone.addNode(client);
-          owner.onNodeGone(viewOf(client).redis);
+          owner.onNode("-node", viewOf(client).redis);
           this.subscriptions.onNodeGone(node);
           if (this.lifecycle.status === "ready") this.refresher.request(null);
         },

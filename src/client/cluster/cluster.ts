@@ -152,18 +152,9 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     };
     this[SOURCE] = makeSource(this as unknown as Cluster, wiring);
     this[INITIALIZE]();
-    for (const name of ["enableAutoPipelining", "autoPipeliningIgnoredCommands"] as const) {
-      observeOptions(this.options, [name], () => {
-        for (const node of wiring.viewsOf("all")) Reflect.set(node.options, name, this.options[name]);
-      });
-    }
-    const { redisOptions } = this.options;
-    if (redisOptions !== undefined) {
-      observeOptions(redisOptions, ["socketTimeout"], () => {
-        for (const node of wiring.viewsOf("all"))
-          Reflect.set(node.options, "socketTimeout", redisOptions.socketTimeout);
-      });
-    }
+    passOn(wiring, this.options, "enableAutoPipelining");
+    passOn(wiring, this.options, "autoPipeliningIgnoredCommands");
+    passOn(wiring, this.options.redisOptions ?? {}, "socketTimeout");
     if (this.options.lazyConnect) emitLater(this, "wait");
     else this.connect().catch(() => {});
   }
@@ -328,10 +319,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
       nodes: nodes.map((node) => linkStatsOf(node)),
       counts,
       redirects: redirector.counts,
-      waiting: {
-        count: lifecycle.waitingCount + retries.size,
-        bytes: lifecycle.waitingBytes + retries.bytes,
-      },
+      waiting: [...lifecycle.waiting, ...retries.pending()],
     });
   }
 
@@ -378,13 +366,9 @@ function makeOwner(cluster: Cluster): WiringOwner {
       debug("error of node %s: %s", key, error);
       report("node error", error, key);
     },
-    onNodeAdded: (redis) => {
-      poolDebug("connection to %s:%s added", redis.options.host, redis.options.port);
-      later("+node", redis);
-    },
-    onNodeGone: (redis) => {
-      poolDebug("connection to %s:%s removed", redis.options.host, redis.options.port);
-      later("-node", redis);
+    onNode: (event, redis) => {
+      poolDebug("%s %s:%s", event, redis.options.host, redis.options.port);
+      later(event, redis);
     },
     onRefreshed: () => {
       debug("slots refreshed, %d nodes", cluster[WIRING].pool.list().length);
@@ -399,6 +383,17 @@ function makeOwner(cluster: Cluster): WiringOwner {
       return callUser(() => clusterRetryStrategy.call(cluster, attempts, reason));
     },
   };
+}
+
+/** A changed option applies to the nodes, too. */
+function passOn<Options extends object>(
+  wiring: ClusterWiring,
+  options: Options,
+  name: keyof Options & string,
+): void {
+  observeOptions(options, [name], () => {
+    for (const node of wiring.viewsOf("all")) Reflect.set(node.options, name, options[name]);
+  });
 }
 
 /** A cluster is many servers: its address for tracers is that of the first startup node. */

@@ -6,7 +6,6 @@
 import type { NodeClient } from "../../cluster/cluster-node";
 import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
-import type { SubscriberClient } from "../../cluster/subscriber-connection";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
 import { ConnectionCounts } from "../../connection/connection-counts";
@@ -137,24 +136,6 @@ export function viewOf(client: NodeClient | null): NodeView {
   return client as NodeView;
 }
 
-/** A connection only for subscriptions. */
-class SubscriberView implements SubscriberClient {
-  readonly link: Link;
-
-  constructor(readonly redis: Redis) {
-    this.link = redis[LINK];
-  }
-
-  dispatch(command: Command): void {
-    if (this.redis.sendCommand === ClientBase.prototype.sendCommand) this.link.dispatch(command);
-    else void this.redis.sendCommand(command);
-  }
-
-  dispatchBatch(commands: readonly Command[]): void {
-    for (const command of commands) this.dispatch(command);
-  }
-}
-
 export class ViewFactory {
   /** The settings of individual start nodes, by `host:port`. */
   private own: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
@@ -197,11 +178,12 @@ export class ViewFactory {
     return new NodeView(this.make(supervisor, { ...settings, retryStrategy: null, watchdog: false }));
   }
 
-  makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): SubscriberView {
+  makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): NodeView {
     const name = this.helperName(kind, address);
     debug("%s connects to %s", name, nodeKey(address));
     const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
-    return new SubscriberView(this.make(supervisor, { ...settings, retryStrategy: null }));
+    const isAlone = { retryStrategy: null, enableAutoPipelining: false };
+    return new NodeView(this.make(supervisor, { ...settings, ...isAlone }));
   }
 
   private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {

@@ -134,7 +134,7 @@ describe("ViewFactory", () => {
     const [straight, passed]: [Command[], unknown[]] = [[], []];
     view.link.dispatch = (command) => void straight.push(command);
     const command = new Command(specOf("subscribe"), ["c"], false, IGNORED);
-    view.dispatchBatch([command]);
+    view.dispatch(command);
     view.redis.sendCommand = ((one: unknown) => passed.push(one)) as never;
     view.dispatch(command);
     expect([straight, passed]).to.deep.equal([[command], [command]]);

@@ -185,7 +185,7 @@ describe("stats", () => {
       nodes,
       counts,
       redirects: { moved: 1, ask: 2, tryAgain: 3, clusterDown: 4, other: 11 },
-      waiting: { count: 100, bytes: 1000 },
+      waiting: commands(...Array<string>(100).fill("ten bytes.")),
     });
     expect(stats.queues).to.deep.equal({
       ...{ offline: 111, gathered: 2, unsent: 22, inFlight: 33 },

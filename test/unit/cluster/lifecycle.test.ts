@@ -143,7 +143,7 @@ describe("Lifecycle", () => {
             hint: "use another port",
           });
           expect(parts.told).to.include("error an HTTP port");
-          expect([life.status, life.waitingCount]).to.deep.equal(["reconnecting", 0]);
+          expect([life.status, life.waiting.length]).to.deep.equal(["reconnecting", 0]);
           life.disconnect();
         });
       });
@@ -344,12 +344,12 @@ describe("Lifecycle", () => {
       life.admit(entry);
     lost.fail(new Error("given up"));
     expect(life.status).to.equal("connecting");
-    expect([life.waitingCount, life.waiting.length]).to.deep.equal([6, 6]);
+    expect([life.waiting.length, life.waiting.length]).to.deep.equal([6, 6]);
     expect(life.waitingSingles.map(({ args }) => args[0])).to.deep.equal(["a", "lost", "d"]);
     expect(batch.map(({ state }) => state)).to.deep.equal([CommandState.Queued, CommandState.Queued]);
     await home.pass(0);
     expect(parts.sent).to.deep.equal(["a", "b1+b2", "c", "d"]);
-    expect(life.waitingCount).to.equal(0);
+    expect(life.waiting.length).to.equal(0);
   });
 
   it("refuses at once what may not wait", async () => {

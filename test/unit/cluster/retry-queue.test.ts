@@ -112,13 +112,6 @@ describe("retry queue", () => {
     expect(retries.hasDelayed, "without a slot").to.equal(true);
   });
 
-  it("counts the bytes of all waiting commands", () => {
-    giveBack(command("returned", 1), "not served", 100);
-    retries.lineUp(command("new", 1));
-    giveBack(command("alone", 2), "try again", 100);
-    expect(retries.bytes).to.equal("returned".length + "new".length + "alone".length);
-  });
-
   it("holds all slots of a node that have commands in flight, each until its youngest has ended", () => {
     const [older, youngest, other] = [give("older", 1), give("youngest", 1), give("other", 2)];
     retries.holdAll([1, 2, 3], node);
