@@ -24,12 +24,9 @@ export function makePipeline(
   commands: CommandList | PipelineOptions | undefined,
   options: PipelineOptions | undefined,
 ): Pipeline {
-  const list = isList(commands) ? commands : undefined;
-  const { merge } = options ?? (isList(commands) ? {} : (commands ?? {}));
-  checkMerge("merge", merge);
-  const merging = mergingOf(merge, false);
-  const run = new PipelineRun(client, false);
-  run.mergeBy(merging);
+  const [list, settings] = isList(commands) ? [commands, options] : [undefined, options ?? commands];
+  checkMerge("merge", settings?.merge);
+  const run = new PipelineRun(client, false, true, mergingOf(settings?.merge, false));
   return fill(new OwnPipeline(client, false, run), list);
 }
 

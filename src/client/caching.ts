@@ -6,7 +6,7 @@ import { siblingCaches } from "../caching/sibling-caches";
 import type { TrackedConnection } from "../caching/tracked-connection";
 import { type TrackedLink, Tracking, type TrackingSettings } from "../caching/tracking";
 import type { CommandSpec } from "../command/command-spec";
-import { EXECUTE } from "../command/commander";
+import { type Caller, EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import type { CommandWriter } from "../command/write-watch";
 import type { ServerContext } from "../observability/channels";
@@ -23,14 +23,13 @@ const DEFAULT_TTL_MS = 60_000;
 const DEFAULT_MAX_STALE_MS = 5000;
 
 /** A client as its cache sees it. */
-export interface CachedClient {
+export interface CachedClient extends Caller {
   readonly options: {
     readonly cache?: boolean | CacheOptions | null | undefined;
     readonly keyPrefix?: string | Buffer | undefined;
   };
   emit(event: string, ...args: unknown[]): boolean;
   silentEmit(event: string, ...args: unknown[]): boolean;
-  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
   readonly [SOURCE]: { server(): ServerContext };
 }
 

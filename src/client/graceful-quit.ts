@@ -3,9 +3,8 @@
  * has passed, it closes immediately and reports the remaining commands.
  */
 
-import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import { EXECUTE } from "../command/commander";
+import { type Caller, EXECUTE } from "../command/commander";
 import type { Link } from "../link/link";
 import { OpenCommands } from "../link/open-commands";
 import { Delay } from "../util/scheduling";
@@ -26,11 +25,10 @@ export interface QuitReport {
 }
 
 /** A client of one server. */
-export interface QuittingClient {
+export interface QuittingClient extends Caller {
   readonly [PARTS]: Chain;
   connect(): Promise<void>;
   disconnect(): void;
-  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
 }
 
 /** A time limit set by the user. */

@@ -1,8 +1,7 @@
 /** Keyspace notifications of one server: the readers of its client. Loaded on first use. */
 
-import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import { EXECUTE } from "../command/commander";
+import { type Caller, EXECUTE } from "../command/commander";
 import { type ClientSummary, SUMMARY } from "../observability/redact";
 import {
   type KeyspaceEvents,
@@ -15,16 +14,12 @@ import type { MessageSource } from "../streaming/messages";
 const SETTING = "notify-keyspace-events";
 
 /** A client whose server sends keyspace notifications. */
-export interface NotifiedClient extends Asking {
+export interface NotifiedClient extends Caller {
   readonly options: {
     readonly keyPrefix?: string | Buffer | undefined;
     readonly db?: number | undefined;
   };
   [SUMMARY](): ClientSummary;
-}
-
-interface Asking {
-  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
 }
 
 export function openKeyspaceEvents(
@@ -40,7 +35,7 @@ export function openKeyspaceEvents(
 }
 
 /** The setting of a server; null if it does not show it: without permission, or in subscriber mode. */
-export async function readFlags(client: Asking): Promise<string | null> {
+export async function readFlags(client: Caller): Promise<string | null> {
   try {
     const reply = (await client[EXECUTE](specOf("config"), ["GET", SETTING], false)) as
       | readonly unknown[]

@@ -1,9 +1,8 @@
 /** Opens the streams of a client: scans, and readers of messages and events. Their code is loaded on first use. */
 
 import type { EventEmitter } from "node:events";
-import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import { EXECUTE } from "../command/commander";
+import { type Caller, EXECUTE } from "../command/commander";
 import { KINDS, SUBSCRIBING, type SubscriptionKind } from "../connection/subscriptions";
 import type { KeyspaceEvents, KeyspaceEventsOptions } from "../streaming/keyspace-events";
 import type { MessageSource, Messages, MessagesOptions } from "../streaming/messages";
@@ -34,13 +33,12 @@ export const messageReaders = new LatePart(
 export const IS_SUBSCRIBED: unique symbol = Symbol("isSubscribed");
 
 /** A client that subscribes for readers of messages. */
-export interface SubscribingClient extends EventEmitter {
+export interface SubscribingClient extends EventEmitter, Caller {
   readonly options: {
     readonly keyPrefix?: string | Buffer | undefined;
     readonly autoResubscribe?: boolean | undefined;
     readonly redisOptions?: { readonly autoResubscribe?: boolean | undefined } | undefined;
   };
-  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
   [IS_SUBSCRIBED](kind: SubscriptionKind, name: Buffer): boolean;
 }
 

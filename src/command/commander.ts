@@ -13,6 +13,11 @@ export interface Commander {
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): unknown;
 }
 
+/** A client, for code that sends commands over it. */
+export interface Caller {
+  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
+}
+
 export interface CommandMethod {
   (this: Commander, ...args: unknown[]): unknown;
   /** The command of the method, so that a list of calls does not have to run every method. */

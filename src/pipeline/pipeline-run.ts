@@ -134,7 +134,10 @@ export class PipelineRun implements Completion, BatchFacts {
     readonly isTransaction: boolean,
     /** Otherwise only the rows of failed commands are kept. */
     protected readonly keepsRows = true,
+    /** The adjacent commands that may be merged. */
+    merging: BatchMerging | null = null,
   ) {
+    this.batch.merging = merging;
     this.outcome = new Promise((resolve, reject) => {
       this.settle = resolve;
       this.fail = reject;
@@ -217,11 +220,6 @@ export class PipelineRun implements Completion, BatchFacts {
         else this.record(index, error);
       },
     });
-  }
-
-  /** Adjacent commands may be merged. */
-  mergeBy(merging: BatchMerging | null): void {
-    this.batch.merging = merging;
   }
 
   private append(command: Command, carrier: Carrier | null = null): void {

@@ -91,13 +91,14 @@ export class Parser {
 
   /** The memory for the next read. Must be called before every read, because the memory is shared. */
   reserve(): Uint8Array {
-    return this.passing.room ?? this.input.reserve(this.neededBytes);
+    const { passing } = this;
+    return (passing.left > 0 ? passing.room : null) ?? this.input.reserve(this.neededBytes);
   }
 
   /** `byteCount` bytes were read into the memory from `reserve`. */
   commit(byteCount: number): void {
     if (!this.isLive) return;
-    if (this.passing.room !== null) {
+    if (this.passing.left > 0 && this.passing.room !== null) {
       this.passing.left -= byteCount;
       this.input.origin += byteCount;
     } else {
