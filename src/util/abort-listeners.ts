@@ -6,9 +6,13 @@
 type Listener = () => void;
 
 class SharedListener {
-  private readonly listeners = new Set<Listener>();
+  private listeners = new Set<Listener>();
   private readonly onAbort = (): void => {
-    for (const listener of [...this.listeners]) listener();
+    const { listeners } = this;
+    // A signal is aborted once. Listeners that stop listening now are removed already.
+    this.listeners = new Set();
+    this.signal.removeEventListener("abort", this.onAbort);
+    for (const listener of listeners) listener();
   };
 
   constructor(private readonly signal: AbortSignal) {}
