@@ -132,8 +132,8 @@ function cellOf(row: RowResult, side: SideName): string {
 
 const INTRODUCTION = `# Benchmarks
 
-These results compare sluice with other Redis clients for Node.js. Each client uses its best API for the task, and all clients
-run in the same session. Compare CPU first: it depends least on other load of the machine.
+These results compare sluice with other Redis clients for Node.js. Each client uses its best API for the task, and the clients
+of a row run in the same session. Compare CPU first: it depends least on other load of the machine.
 [The record](../benchmarks/README.md) has all rows, the method, and the missed goals. [Caching](caching.md#cost) and
 [merged commands](fewer-commands.md#results) have their own tables.`;
 

@@ -64,7 +64,7 @@ export function compatibilityPage(): string {
     `- **Replies.** At least ${atLeast(COMMAND_CORPUS.length)} calls, which include every command of the servers, return the same reply with both clients.`,
     "- **Types.** The declarations compile with TypeScript 5.0, 5.4, 5.9, 6 and 7, with three kinds of module resolution. Programs typed for ioredis compile against them.",
     `- **Third-party packages.** The tests run ${rows.length} published packages on real servers with sluice in place of ioredis (table below). Each test also passes with ioredis.`,
-    "- **Complete services.** The tests move services with Express, NestJS 11, Fastify and BullMQ 5 from ioredis to sluice with npm and pnpm. The services then compile and run ([test](../test/package/services.test.ts)).",
+    "- **Complete services.** The tests move services with Express, NestJS 11, Fastify and BullMQ 5 from ioredis to sluice with npm and pnpm. The table below has BullMQ 6. The services then compile and run ([test](../test/package/services.test.ts)).",
     "",
     "Not covered: private files of ioredis (`ioredis/built/…`, except those in `exports`), log messages and timing.",
     "",

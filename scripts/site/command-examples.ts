@@ -198,11 +198,15 @@ class SelfContained {
   }
 }
 
+/** Not a read. Not a command that always blocks, which would take the time limit of each trial. */
+function canPrepare(flags: number): boolean {
+  const isBlocking = (flags & CommandFlag.Blocking) !== 0 && (flags & CommandFlag.BlockOption) === 0;
+  return (flags & CommandFlag.Readonly) === 0 && !isBlocking;
+}
+
 /** @returns the code of the examples of each command, by its name in lower case */
 export async function commandExamples({ methods }: Table): Promise<Map<string, string>> {
-  // A command that blocks would take the time limit of each trial.
-  const unfit = CommandFlag.Readonly | CommandFlag.Blocking;
-  const unable = new Set(methods.filter(({ flags }) => (flags & unfit) !== 0).map(({ name }) => name));
+  const unable = new Set(methods.filter(({ flags }) => !canPrepare(flags)).map(({ name }) => name));
   // Over TCP: a blocking command in memory does not keep the process alive.
   const server = await TestServer.start();
   const redis = new Redis(server.port);
