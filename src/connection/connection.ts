@@ -320,11 +320,11 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   onMessage(message: Message): void {
-    this.pushes.message(message);
+    this.deps.messages?.onMessage(message);
   }
 
   onPush(message: Reply[]): void {
-    if (!this.pushes.route(message, this.shape)) this.pushes.other(message);
+    if (!this.pushes.route(message, this.shape)) this.deps.messages?.onOtherPush(String(message[0]), message);
   }
 
   onParserError(error: ParserError): void {

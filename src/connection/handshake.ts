@@ -130,15 +130,6 @@ export interface HandshakeListener {
   onOutcome(outcome: HandshakeOutcome): void;
 }
 
-/** Runs the handshake; `onError` receives errors that do not end the connection. */
-export function handshake(
-  connection: Connection,
-  introduction: Introduction,
-  onError: (error: Error) => void,
-): Promise<HandshakeOutcome> {
-  return new Promise((resolve) => beginHandshake(connection, introduction, { onError, onOutcome: resolve }));
-}
-
 /** Sends the commands of the handshake. Commands that are dispatched next share their write. */
 export function beginHandshake(
   connection: Connection,

@@ -56,7 +56,7 @@ export class PushRouter {
     private readonly decoding: number,
   ) {}
 
-  /** Returns true for a pub/sub message. */
+  /** Returns true for a pub/sub message or a confirmation. */
   route(message: readonly Reply[], shape: ReplyShape): boolean {
     const kind = String(message[0]);
     switch (kind) {
@@ -74,18 +74,12 @@ export class PushRouter {
     return true;
   }
 
-  message(message: Message): void {
-    this.deps.messages?.onMessage(message);
-  }
-
-  other(message: readonly Reply[]): void {
-    this.deps.messages?.onOtherPush(String(message[0]), message);
-  }
-
   private deliver(kind: MessageKind, pattern: Buffer, message: readonly Reply[], at: number): void {
     const payload = message[at + 1];
     if (payload === undefined) throw new ParserError("Protocol error: a message without its payload");
-    this.message(new DecodedMessage(kind, pattern, bytesOf(message[at], "message"), payload));
+    this.deps.messages?.onMessage(
+      new DecodedMessage(kind, pattern, bytesOf(message[at], "message"), payload),
+    );
   }
 
   private confirm(

@@ -13,14 +13,15 @@ import { LatePart } from "../util/late-part";
 import { EarlyCommands, type EarlyDeps } from "./early-commands";
 import type { LinkDeps } from "./link-options";
 import { DB_WHEN_SENT, SelectedDb } from "./selected-db";
-import type { Unblocker, UnblockerDeps } from "./unblocker";
+import type { Unblocker } from "./unblocker";
 
 export const unblocking = new LatePart(
   "timeouts",
   () => require("./unblocker") as typeof import("./unblocker"),
 );
 
-export type CurrentOwner = UnblockerDeps & EarlyDeps;
+/** The link of a current connection. */
+export type CurrentOwner = EarlyDeps;
 
 export class CurrentConnection {
   connection: Connection | null = null;
@@ -146,7 +147,7 @@ export class CurrentConnection {
   private recall(command: Command): void {
     if (this.unblocker === null) {
       const { Unblocker } = unblocking.get();
-      this.unblocker = new Unblocker(this, this.owner, this.deps);
+      this.unblocker = new Unblocker(this, this.owner.options, this.deps);
     }
     this.unblocker.recall(command);
   }

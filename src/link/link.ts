@@ -402,8 +402,7 @@ export class Link implements Dispatcher, CalledByParts {
     else {
       const explained = explainTrouble(error, this.connection, Boolean(this.options.tls));
       this.current.early.onTrouble(explained);
-      if (!this.hasBeenReady) this.leftovers.failMistaken(explained);
-      this.report("error", explained);
+      this.onNamedError("error", explained);
     }
   }
 

@@ -24,8 +24,6 @@ import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
  */
 const SILENCES_BEFORE_DOUBT = 2;
 
-const VERDICTS = ["dead", "busy", "unreachable", "unknown", "served"] as const;
-
 function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): ConnectionContext | null {
   if (!connectionChannel.isHeard) return null;
   const epoch = counts.attempts - 1;
@@ -107,7 +105,7 @@ export class Liveness implements WatchdogOwner, SilenceListener {
       this.probing = new Probe({ options, credentials, connection, silentMs, timeoutMs });
       const verdict = await this.probing.verdict;
       if (context !== null) {
-        context.verdict = VERDICTS[verdict];
+        context.verdict = verdict;
         connectionChannel.settle(context);
       }
       return verdict;

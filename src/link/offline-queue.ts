@@ -114,10 +114,9 @@ export class OfflineQueue {
 
   /** Empties the queue and returns its commands. */
   takeAll(): Command[] {
-    const requeued = this.requeued;
+    const { requeued } = this;
     this.requeued = [];
-    const waiting = this.takeWaiting();
-    return requeued.length === 0 ? waiting : [...requeued, ...waiting];
+    return requeued.concat(this.takeWaiting());
   }
 
   /** Removes and returns the commands that match the test, in order. */

@@ -6,12 +6,12 @@
 
 import type { ConnectionLife } from "../connection/connection";
 import { Connection } from "../connection/connection";
-import { type Credentials, handshake, request } from "../connection/handshake";
+import { type Credentials, request } from "../connection/handshake";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { isArriving, isHeld, isHeldIn, numberIn, rowOf } from "./client-list";
 import { failRequests } from "./leftovers";
 import { connectionOptions, type LinkOptions } from "./link-options";
-import { alone, bareIntroduction, dialAgain, type Peer } from "./side-connection";
+import { alone, dialAgain, introduce, type Peer } from "./side-connection";
 import { Verdict } from "./watchdog";
 
 export interface ProbeTarget {
@@ -85,7 +85,7 @@ export class Probe implements ConnectionLife {
 
   private async ask(): Promise<void> {
     const { options, credentials, connection } = this.target;
-    const outcome = await handshake(this.connection, bareIntroduction(options, credentials), () => {});
+    const outcome = await introduce(this.connection, options, credentials);
     // It accepts no more connections, or not with these credentials: this says nothing about the other
     // connection.
     if (outcome.kind !== "ready") this.conclude(verdictOnRefusal(outcome));

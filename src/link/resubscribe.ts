@@ -66,53 +66,34 @@ export class SubscriptionGap {
 export function restoreSubscriptions(
   connection: Connection,
   subscriptions: Subscriptions,
-  onRefused: LinkListener["onNameRefused"],
+  onNameRefused: LinkListener["onNameRefused"],
   onRestored: () => void,
 ): void {
-  const restoring = new Restoring(connection, subscriptions, onRefused, onRestored);
-  restoring.send(SubscriptionKind.Channel, subscriptions.names(SubscriptionKind.Channel));
-  restoring.send(SubscriptionKind.Pattern, subscriptions.names(SubscriptionKind.Pattern));
-  for (const channel of subscriptions.names(SubscriptionKind.Shard)) {
-    restoring.send(SubscriptionKind.Shard, [channel]);
-  }
-}
-
-class Restoring {
-  private unanswered = 0;
-
-  constructor(
-    private readonly connection: Connection,
-    private readonly subscriptions: Subscriptions,
-    private readonly onNameRefused: LinkListener["onNameRefused"],
-    private readonly onRestored: () => void,
-  ) {}
-
-  send(kind: SubscriptionKind, names: Buffer[]): void {
+  let unanswered = 0;
+  const send = (kind: SubscriptionKind, names: Buffer[]): void => {
     if (names.length === 0) return;
-    this.unanswered++;
-    // If the connection is lost before the reply, the names stay in the set, and the next connection restores them.
+    unanswered++;
     const completion = completionOf((error) => {
-      if (error === null) this.onAnswered();
-      else if (error instanceof ReplyError) this.onRefused(kind, names, error);
+      if (error instanceof ReplyError) refuse(kind, names, error);
+      // If the connection is lost before the reply, the names stay in the set, and the next connection restores them.
+      else if (error !== null) return;
+      if (--unanswered === 0) onRestored();
     });
-    this.connection.dispatch(ownCommand(Origin.Restore, SUBSCRIBING[kind].enter, names, completion));
-  }
-
-  private onAnswered(): void {
-    if (--this.unanswered === 0) this.onRestored();
-  }
-
+    connection.dispatch(ownCommand(Origin.Restore, SUBSCRIBING[kind].enter, names, completion));
+  };
   /** A refused name is no longer subscribed. */
-  private onRefused(kind: SubscriptionKind, names: Buffer[], error: ReplyError): void {
+  const refuse = (kind: SubscriptionKind, names: Buffer[], error: ReplyError): void => {
+    const half = names.length >> 1;
     const [name] = names;
-    if (names.length > 1) {
-      const half = names.length >> 1;
-      this.send(kind, names.slice(0, half));
-      this.send(kind, names.slice(half));
+    if (half > 0) {
+      send(kind, names.slice(0, half));
+      send(kind, names.slice(half));
     } else if (name !== undefined) {
-      this.subscriptions.delete(kind, name);
-      this.onNameRefused(kind, name, error);
+      subscriptions.delete(kind, name);
+      onNameRefused(kind, name, error);
     }
-    this.onAnswered();
-  }
+  };
+  send(SubscriptionKind.Channel, subscriptions.names(SubscriptionKind.Channel));
+  send(SubscriptionKind.Pattern, subscriptions.names(SubscriptionKind.Pattern));
+  for (const channel of subscriptions.names(SubscriptionKind.Shard)) send(SubscriptionKind.Shard, [channel]);
 }

@@ -5,7 +5,7 @@
 
 import type { Duplex } from "node:stream";
 import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
-import { type Credentials, handshake, type Introduction } from "../connection/handshake";
+import { beginHandshake, type Credentials, type HandshakeOutcome } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import { startTimer, stopTimer } from "../util/scheduling";
 import type { ReadHooks } from "./connector";
@@ -48,9 +48,15 @@ export function dialAgain(
   return openSocket({ ...address, localAddress, tls: withServerName(tls, options.host) }, hooks);
 }
 
-/** A handshake without client info. */
-export function bareIntroduction({ protocol }: LinkOptions, credentials: Credentials): Introduction {
-  return { options: { protocol, disableClientInfo: true }, db: 0, credentials };
+/** Runs a handshake without client info. */
+export function introduce(
+  connection: Connection,
+  { protocol }: LinkOptions,
+  credentials: Credentials,
+): Promise<HandshakeOutcome> {
+  const options = { protocol, disableClientInfo: true };
+  const introduction = { options, db: 0, credentials };
+  return new Promise((onOutcome) => beginHandshake(connection, introduction, { onError() {}, onOutcome }));
 }
 
 /** Resolves with a connection that has completed its handshake, or with null. */
@@ -63,14 +69,14 @@ export function openBeside(
   const opened = new Promise<Connection | null>((resolve) => {
     settle = resolve;
   });
-  const introduce = async (): Promise<void> => {
-    const outcome = await handshake(connection, bareIntroduction(options, credentials), () => {});
+  const begin = async (): Promise<void> => {
+    const outcome = await introduce(connection, options, credentials);
     if (outcome.kind === "ready") connection.markReady();
     else connection.destroy();
     settle(outcome.kind === "ready" ? connection : null);
   };
   const life: ConnectionLife = {
-    onOpen: () => void introduce().catch(() => connection.destroy()),
+    onOpen: () => void begin().catch(() => connection.destroy()),
     onClose: () => {
       stopTimer(timer);
       failRequests(connection.queue.takeAll());

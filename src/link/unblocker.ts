@@ -13,7 +13,7 @@ import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { request } from "../connection/handshake";
-import { deadlines, type Expiring } from "../util/deadlines";
+import { deadlines } from "../util/deadlines";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { isHeldIn, numberIn, rowOf } from "./client-list";
 import type { CredentialSource } from "./credentials";
@@ -24,10 +24,6 @@ import { canReach, openBeside, type Peer } from "./side-connection";
 interface BlockedWay {
   readonly connection: Connection | null;
   resend(command: Command): void;
-}
-
-export interface UnblockerDeps {
-  readonly options: LinkOptions;
 }
 
 /** The time that the server has to end a call before its caller gets null anyway. */
@@ -49,7 +45,7 @@ export class Unblocker {
 
   constructor(
     private readonly current: BlockedWay,
-    private readonly deps: UnblockerDeps,
+    private readonly options: LinkOptions,
     private readonly source: CredentialSource,
   ) {}
 
@@ -64,9 +60,9 @@ export class Unblocker {
     if (!command.isSettled) {
       command.ensureExtra().isRecalled = true;
       if (!isHere) giveUp(command);
-      else deadlines.schedule(new Recall(command), LONGEST_RECALL_MS);
+      else deadlines.schedule({ onExpired: () => giveUp(command) }, LONGEST_RECALL_MS);
     }
-    if (!isHere || !canReach(this.deps.options, connection.socket as Peer | null)) {
+    if (!isHere || !canReach(this.options, connection.socket as Peer | null)) {
       giveUp(command);
       return;
     }
@@ -158,12 +154,11 @@ export class Unblocker {
 
   private async openSide(connection: Connection): Promise<Connection | null> {
     if (this.side === null || this.side.connection.state === ConnectionState.Closed) {
-      const { options } = this.deps;
       try {
         const credentials = (await this.source.credentials()) ?? {};
         const { socket } = connection;
         if (socket === null || this.connection !== connection) return null;
-        this.side = openBeside(socket as Peer, options, credentials);
+        this.side = openBeside(socket as Peer, this.options, credentials);
       } catch {
         return null;
       }
@@ -186,14 +181,6 @@ export class Unblocker {
 }
 
 /** The caller gets null in any case, even if the server is silent. */
-class Recall implements Expiring {
-  constructor(private readonly command: Command) {}
-
-  onExpired(): void {
-    giveUp(this.command);
-  }
-}
-
 function giveUp(command: Command): void {
   if (command.isSettled) return;
   command.ensureExtra().isLeftBlocked = true;

@@ -16,17 +16,18 @@ import type { Connection } from "../connection/connection";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { type Looker, sharedIntervals } from "../util/shared-interval";
 
+/** The verdict of a probe, as it is reported to the channel of connections. */
 export const Verdict = {
   /** The server knows this connection, or knows that it is gone, and does not work for it. */
-  ConnectionIsDead: 0,
+  ConnectionIsDead: "dead",
   /** No answer, or the server itself reports that it is busy. */
-  ServerIsBusy: 1,
+  ServerIsBusy: "busy",
   /** No connection could be made: the network or the host is gone. */
-  Unreachable: 2,
+  Unreachable: "unreachable",
   /** The peer answers, but the server's view of this connection is unavailable. */
-  Unknown: 3,
+  Unknown: "unknown",
   /** The server has read from this connection or written to it since it fell silent here. */
-  Served: 4,
+  Served: "served",
 } as const;
 export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 

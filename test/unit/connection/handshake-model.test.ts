@@ -10,7 +10,7 @@ import sinon from "sinon";
 import type { Command } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
-import { type HandshakeOutcome, handshake } from "../../../src/connection/handshake";
+import { beginHandshake, type HandshakeOutcome } from "../../../src/connection/handshake";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
 import { VERSION } from "../../../src/util/version";
 import { fixedRuns } from "../../support/properties";
@@ -112,7 +112,8 @@ class Bench {
     };
     const { db, otherDbs, username, password } = setting;
     const fieldset = { name: "f", fields: ["x", "y"] };
-    const outcome = handshake(
+    let ended: HandshakeOutcome | null = null;
+    beginHandshake(
       connection as unknown as Connection,
       {
         options: {
@@ -124,10 +125,8 @@ class Bench {
         db,
         otherDbs,
       },
-      () => {},
+      { onError: () => {}, onOutcome: (one) => (ended = one) },
     );
-    let ended: HandshakeOutcome | null = null;
-    void outcome.then((one) => (ended = one));
     expect(this.takeWords(), "the first list, in one piece").to.deep.equal(this.words(setting.protocol));
     const isDowngraded = await this.answerList(setting.protocol === 3);
     if (isDowngraded) {

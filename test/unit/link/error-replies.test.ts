@@ -258,7 +258,7 @@ describe("ErrorReplies", () => {
       db: 0,
       credentials: {},
     };
-    void home.modules.handshake(dialled as never, introduction, () => {});
+    home.modules.beginHandshake(dialled as never, introduction, { onError() {}, onOutcome() {} });
     made.push(...sent);
     const [version, name, id] = sent as [Command, Command, Command];
     connection.state = ConnectionState.Handshaking;

@@ -76,7 +76,7 @@ describe("Unblocker", () => {
       },
       resend: (command) => void resent.push(command),
     };
-    unblocker = new Unblocker(current as never, { options }, { credentials: () => ({}) });
+    unblocker = new Unblocker(current as never, options, { credentials: () => ({}) });
   }
 
   /** A call that was written as the one of this number. */
