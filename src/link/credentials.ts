@@ -95,7 +95,7 @@ export class CredentialRenewal {
     const expiresAt = expiryOf(credentials);
     if (Number.isNaN(expiresAt)) return;
     const share = RENEW_AT - JITTER * Math.random();
-    this.later(Math.max((expiresAt - userDateMs()) * share, FIRST_RETRY_MS), () => this.renew());
+    this.renewIn(Math.max((expiresAt - userDateMs()) * share, FIRST_RETRY_MS));
   }
 
   /** The connection is gone. */
@@ -115,7 +115,7 @@ export class CredentialRenewal {
 
   private async renew(): Promise<void> {
     const { round } = this;
-    this.later(LONGEST_CALL_MS, () => this.renew());
+    this.renewIn(LONGEST_CALL_MS);
     try {
       const credentials = await this.source.credentials("renewal");
       if (round === this.round) await this.send(credentials);
@@ -140,13 +140,13 @@ export class CredentialRenewal {
 
   private fail(error: Error): void {
     this.host.report("error", error);
-    this.later(this.retryMs, () => this.renew());
+    this.renewIn(this.retryMs);
     this.retryMs = Math.min(this.retryMs * 2, LONGEST_RETRY_MS);
   }
 
-  private later(delayMs: number, work: () => Promise<void>): void {
+  private renewIn(delayMs: number): void {
     stopTimer(this.timer);
-    this.timer = startTimer(() => void work(), Math.min(delayMs, LONGEST_TIMER_MS));
+    this.timer = startTimer(() => void this.renew(), Math.min(delayMs, LONGEST_TIMER_MS));
     this.timer.unref();
   }
 }

@@ -310,6 +310,7 @@ export class Link implements Dispatcher, CalledByParts {
     const { session } = this;
     const isOpen = this.isWritable && !this.isLeaving && this.mode === "normal" && this.offline.length === 0;
     this.direct = isOpen && !session.isDelicate && !session.isDbOpen ? this.connection : null;
+    if (!this.isReady) return;
     this.renewal.release();
     this.mover.look();
   }

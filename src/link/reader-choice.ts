@@ -74,12 +74,9 @@ export function chooseReader<Node extends Reader>(
   nodes: readonly Node[],
   { zone, isNearest }: ReaderPreference,
 ): Node | null {
-  if (isNearest) {
-    const own = zone === undefined ? null : nearest(nodes, zone);
-    return own ?? nearest(nodes, undefined);
-  }
-  const own = zone === undefined ? null : pick(nodes, zone, Number.POSITIVE_INFINITY, 0);
-  return own ?? pick(nodes, undefined, Number.POSITIVE_INFINITY, 0);
+  const choose = isNearest ? nearest : pick;
+  const own = zone === undefined ? null : choose(nodes, zone);
+  return own ?? choose(nodes, undefined);
 }
 
 /** A node whose round trip is in the band, or unknown. */
@@ -95,8 +92,8 @@ function nearest<Node extends Reader>(nodes: readonly Node[], zone: string | und
 function pick<Node extends Reader>(
   nodes: readonly Node[],
   zone: string | undefined,
-  mostMs: number,
-  nowMs: number,
+  mostMs: number = Number.POSITIVE_INFINITY,
+  nowMs = 0,
 ): Node | null {
   const { length } = nodes;
   const isBounded = mostMs < Number.POSITIVE_INFINITY;
