@@ -44,7 +44,7 @@ export default defineConfig({
       { text: "Commands", link: "/commands" },
       { text: "Options", link: "/options" },
       { text: "Errors", link: "/errors" },
-      { text: `v${version}`, link: "/changelog" },
+      { text: `v${version} (not released)`, link: "/changelog" },
     ],
     sidebar: navigation,
     outline: { level: [2, 3] },

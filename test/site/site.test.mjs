@@ -205,6 +205,7 @@ describe("the site", function () {
     expect(links.map((link) => link.replace(/^.*\//, "").replace(".html", ""))).to.deep.equal([
       "getting-started",
       "moving-from-ioredis",
+      "moving-from-node-redis",
       "playground",
     ]);
     await page.close();
