@@ -437,7 +437,6 @@ export class Link implements Dispatcher, CalledByParts {
     this.hasBeenReady = true;
     this.deps.counts.opened++;
     this.liveness.start(connection);
-    this.reconnection.attempts = 0;
     this.setStatus("ready");
     if (this.current.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.current.agreed);
     if (this.options.monitor) this.current.request("monitor", []);
