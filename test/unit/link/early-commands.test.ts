@@ -107,6 +107,12 @@ describe("EarlyCommands", () => {
     expect(isSent({ isFresh: true, retryPolicy: "at-least-once", password: "p" })).to.equal(false);
   });
 
+  it("sends no command early whose effect is not known", () => {
+    const unknown = made.make("module.command", "k");
+    send([unknown], { isFresh: true, retryPolicy: "at-least-once" });
+    expect([onConnection, offline.pending()]).to.deep.equal([[], [unknown]]);
+  });
+
   const NEVER: Record<string, Situation> = {
     "after a failed attempt": { hasFailedAttempt: true },
     "with subscriptions to restore": { isSubscribed: true },

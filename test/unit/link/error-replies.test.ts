@@ -240,6 +240,9 @@ describe("ErrorReplies", () => {
     const own = (): Command => issuedBy(Origin.Connection, command("hello", "3"));
     expect(judge("MOVED 1 h:1", own())).to.equal(false);
     expect(judge("ERR max number of clients reached", own()), "it is open").to.equal(false);
+    const error = new home.modules.ReplyError("NOPERM");
+    replies.judge(own(), error);
+    expect(error.command).to.include({ name: "hello" });
     expect(told).to.deep.equal([]);
     connection.state = ConnectionState.Handshaking;
     expect(judge("ERR max number of clients reached", own())).to.equal(false);

@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import type { Command } from "../../../src/command/command";
 import { WatchUser } from "../../../src/command/watch-user";
-import { ReplyError } from "../../../src/errors";
+import { ReplyError, WatchLostError } from "../../../src/errors";
 import { Session } from "../../../src/link/session";
 import { MOST_NAMES } from "../../../src/util/bounds";
 import { CommandsOfTest } from "../../support/ending";
@@ -41,6 +41,20 @@ describe("Session", () => {
     note("multi");
     note("exec");
     expect(session.endedGuards).to.equal(2);
+  });
+
+  it("refuses the EXEC of a user whose guard another one has ended, until the user guards a key again", () => {
+    const user = new WatchUser(null);
+    const by = (name: string, ...args: string[]): Command => {
+      const command = made.make(name, ...args);
+      command.ensureExtra().watchUser = user;
+      return command;
+    };
+    session.note(by("watch", "k"));
+    note("unwatch");
+    expect(session.takeRefusal(by("exec"))).to.be.instanceOf(WatchLostError);
+    session.note(by("watch", "k"));
+    expect(session.takeRefusal(by("exec"))).to.equal(null);
   });
 
   it("forgets all users whose guards others have ended, once they are too many", () => {
