@@ -29,10 +29,6 @@ export interface NodeClient extends Dispatcher {
   readonly isIdle: boolean;
   /** Sends the collected commands, even if an earlier batch is unanswered. */
   handOn(): void;
-  /** Removes and returns the commands that wait for a connection and match the test. */
-  takeWaiting(isWanted: (command: Command) => boolean): Command[];
-  /** Destroys its connection immediately. */
-  destroy(): void;
   /** Sends QUIT after all other commands. Rejects when it is refused; a connection that is gone counts as closed. */
   leave(): Promise<void>;
   /** The youngest unanswered command of a slot at this node, or null. Commands that may block do not count. */

@@ -142,6 +142,11 @@ export function transactionOf({ batch, slot }: Command): ClusterTransaction | nu
   return isOne ? (batch as ClusterTransaction) : null;
 }
 
+/** All commands of a transaction that is represented by one of them; of a single command, the command. */
+export function membersOf(unit: Command): readonly Command[] {
+  return transactionOf(unit)?.commands ?? [unit];
+}
+
 /**
  * Replaces each partly answered transaction by a complete run of it. The order is kept, also within each slot.
  */

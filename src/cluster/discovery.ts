@@ -17,20 +17,20 @@ export interface StartNode {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-export type DnsLookup = (
+export type DNSLookupFunction = (
   hostname: string,
   callback: (error: NodeJS.ErrnoException | null | undefined, address: string, family?: number) => void,
 ) => void;
 
-export type SrvResolver = (
+export type DNSResolveSrvFunction = (
   hostname: string,
   callback: (error: NodeJS.ErrnoException | null | undefined, records?: SrvRecord[]) => void,
 ) => void;
 
 export interface DiscoveryOptions {
   readonly useSRVRecords?: boolean | undefined;
-  readonly resolveSrv?: SrvResolver | null | undefined;
-  readonly dnsLookup?: DnsLookup | null | undefined;
+  readonly resolveSrv?: DNSResolveSrvFunction | null | undefined;
+  readonly dnsLookup?: DNSLookupFunction | null | undefined;
 }
 
 /** A start node with the address to which it resolved. */
@@ -80,7 +80,7 @@ async function find(host: string, options: DiscoveryOptions): Promise<Place> {
 }
 
 async function findBySrv(host: string, options: DiscoveryOptions): Promise<Place> {
-  const resolve: SrvResolver = options.resolveSrv ?? resolveSrv;
+  const resolve: DNSResolveSrvFunction = options.resolveSrv ?? resolveSrv;
   const records = await new Promise<SrvRecord[]>((done, fail) => {
     resolve(host, (error, list) => (error ? fail(error) : done(list ?? [])));
   });

@@ -23,7 +23,7 @@ import {
   ClusterUnavailableError,
   ConnectAbandonedError,
 } from "./cluster-errors";
-import { transactionOf } from "./cluster-transaction";
+import { membersOf } from "./cluster-transaction";
 import type { Seed } from "./discovery";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
@@ -43,8 +43,9 @@ export type ClusterStatus =
   | "end";
 
 export interface LifecycleOptions {
-  readonly enableOfflineQueue: boolean;
-  readonly enableReadyCheck: boolean;
+  /** Default true. */
+  readonly enableOfflineQueue?: boolean | undefined;
+  readonly enableReadyCheck?: boolean | undefined;
 }
 
 export interface LifecycleDeps {
@@ -170,7 +171,7 @@ export class Lifecycle {
     }
     if (status === "wait") this.connect().catch(() => {});
     if (commands.length === 1 && this.isQuestion(commands[0] as Command)) return;
-    if (!this.options.enableOfflineQueue) {
+    if (this.options.enableOfflineQueue === false) {
       for (const command of commands) command.fail(new ClusterNotReadyError());
       return;
     }
@@ -231,7 +232,7 @@ export class Lifecycle {
     }
     this.assertCurrent(epoch);
     this.setStatus("connect");
-    const cause = this.options.enableReadyCheck ? await refresher.reasonAgainst() : null;
+    const cause = this.options.enableReadyCheck === false ? null : await refresher.reasonAgainst();
     this.assertCurrent(epoch);
     if (cause !== null) {
       this.failure = cause;
@@ -346,7 +347,6 @@ export class Lifecycle {
 
 /** A command that was routed before and waits for a cluster that will not return. */
 function endForGood(command: Command, cause: OneCause): void {
-  const all = transactionOf(command)?.commands ?? [command];
   const Failure = command.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
-  for (const one of all) one.fail(cause.next(Failure.name, () => new Failure()));
+  for (const one of membersOf(command)) one.fail(cause.next(Failure.name, () => new Failure()));
 }

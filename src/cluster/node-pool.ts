@@ -280,6 +280,6 @@ function retire(client: NodeClient): void {
   // Unanswered commands precede the collected ones: all of them come back together, in order.
   client.handOn();
   // Destroyed first: unsent commands must not be written to a node that has left.
-  client.destroy();
+  client.link.connection?.destroy();
   client.link.disconnect();
 }

@@ -26,7 +26,7 @@ import { debugLog } from "../util/debug";
 import { REDIRECT_DEFAULTS, type RedirectOptions } from "./cluster-defaults";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
-import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
+import { type ClusterTransaction, membersOf, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import { parseRedirect, type Redirect, type RedirectKind, tellRedirected } from "./redirect";
 import type { RetryQueue, Returned, WaitReason, WaitTerms } from "./retry-queue";
@@ -175,7 +175,8 @@ export class Redirector {
    * Commands without a caller (copies, ASKING) end, because the commands that they serve are built again.
    */
   private takeWaiting(node: ClusterNode, isWanted: (command: Command) => boolean): void {
-    const taken = node.client?.takeWaiting((one) => one.slot !== UNROUTED && isWanted(one)) ?? [];
+    const offline = node.client?.link.offline;
+    const taken = offline?.takeThose((one) => one.slot !== UNROUTED && isWanted(one)) ?? [];
     const error = new ConnectionClosedError();
     for (const command of taken) if (!isAwaited(command)) command.fail(error);
     const awaited = taken.filter(isAwaited);
@@ -415,8 +416,7 @@ function claimUnit(command: Command, error: Error): Command | null {
 }
 
 function endUnit(unit: Command, makeError: () => Error): void {
-  for (const command of transactionOf(unit)?.commands ?? []) if (command !== unit) command.fail(makeError());
-  unit.fail(makeError());
+  for (const command of membersOf(unit)) command.fail(makeError());
 }
 
 /** A caller waits for its outcome. */

@@ -38,7 +38,7 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { Delay, userClockMs } from "../util/scheduling";
 import { type NodeClient, UNHEARD_MS } from "./cluster-node";
-import { transactionOf } from "./cluster-transaction";
+import { membersOf, transactionOf } from "./cluster-transaction";
 import { isServed } from "./redirect";
 
 export type WaitReason =
@@ -192,11 +192,9 @@ export class RetryQueue {
   }
 
   /** The waiting commands; of a transaction all members. */
-  *pending(): Iterable<Command> {
+  pending(): Command[] {
     const slots = [...this.held.values()].flatMap(({ returned, arrivals }) => [...returned, ...arrivals]);
-    for (const command of [...this.alone.keys(), ...slots]) {
-      yield* transactionOf(command)?.commands ?? [command];
-    }
+    return [...this.alone.keys(), ...slots].flatMap(membersOf);
   }
 
   /** Commands wait for a delay, and not only for other commands of their slot. */

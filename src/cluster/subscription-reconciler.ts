@@ -53,8 +53,8 @@ export interface ReconcilerOwner {
   onNodeError(error: Error, node: ClusterNode): void;
   onConnectionOpened?(): void;
   onConnectionClosed?(): void;
-  /** The server rejects names, perhaps after it accepted them before; they are given up. */
-  onRefused(error: Error, node: ClusterNode, kind: SubscriptionKind, names: readonly Buffer[]): void;
+  /** The server rejects a name, perhaps after it accepted it before; the name is given up. */
+  onRefused(error: Error, node: ClusterNode, kind: SubscriptionKind, name: Buffer): void;
   /** Every wanted name is subscribed. */
   onSettled?(): void;
   onGap(gap: SubscriptionGap): void;
@@ -410,10 +410,9 @@ export class SubscriptionReconciler implements Dispatcher {
    * by then would accept them, and each message would arrive twice.
    */
   private withdrawStrays({ node, asked }: SubscriberConnection): void {
-    for (const command of new Set(asked.values())) {
-      const isMisplaced = command.args.every(
-        (name) => !this.placement.nodesOf(name as Buffer).includes(node),
-      );
+    for (const command of [...asked.values()]) {
+      const [name] = command.args as [Buffer];
+      const isMisplaced = !this.placement.nodesOf(name).includes(node);
       if (isMisplaced && command.state !== CommandState.Sent) command.fail(new NoSubscriberError());
     }
   }
@@ -441,20 +440,12 @@ export class SubscriptionReconciler implements Dispatcher {
   /** Returns the number of names of a kind that are not confirmed at their nodes. */
   private askForMissing(kind: SubscriptionKind): number {
     let missing = 0;
-    const questions = new Map<SubscriberConnection, Buffer[]>();
     for (const name of this.wanted.names.names(kind)) {
       if (this.isHeld(kind, name) || this.isLagging(kind, name)) continue;
       missing++;
       this.wanted.miss(kind, name);
-      for (const connection of this.connectionsFor(kind, name)) {
-        const names = questions.get(connection);
-        // Each name has its own nodes, and its own answer.
-        if (this.placement.isSpread) this.ask(connection, kind, [name]);
-        else if (names === undefined) questions.set(connection, [name]);
-        else names.push(name);
-      }
+      for (const connection of this.connectionsFor(kind, name)) this.ask(connection, kind, name);
     }
-    for (const [connection, names] of questions) this.ask(connection, kind, names);
     return missing;
   }
 
@@ -492,40 +483,27 @@ export class SubscriptionReconciler implements Dispatcher {
     return this.connectionTo(node);
   }
 
-  private ask(connection: SubscriberConnection, kind: SubscriptionKind, names: Buffer[]): void {
+  /** One name a command, because a server refuses all names of a command for one of them. */
+  private ask(connection: SubscriberConnection, kind: SubscriptionKind, name: Buffer): void {
+    const key = keyOf(kind, name);
     const completion = completionOf((error) => {
-      for (const name of names) {
-        connection.asked.delete(keyOf(kind, name));
-        if (error === null) connection.confirmedAtMs.set(keyOf(kind, name), clockMs());
-      }
-      if (this.isCurrent(connection) && this.isActive) this.onAnswered(connection, kind, names, error);
+      connection.asked.delete(key);
+      if (error === null) connection.confirmedAtMs.set(key, clockMs());
+      if (this.isCurrent(connection) && this.isActive) this.onAnswered(connection.node, kind, name, error);
     });
-    const command = ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].enter, names, completion);
-    for (const name of names) connection.asked.set(keyOf(kind, name), command);
+    const command = ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].enter, [name], completion);
+    connection.asked.set(key, command);
     connection.client.dispatch(command);
   }
 
-  private onAnswered(
-    connection: SubscriberConnection,
-    kind: SubscriptionKind,
-    names: readonly Buffer[],
-    error: Error | null,
-  ): void {
-    const { node } = connection;
+  private onAnswered(node: ClusterNode, kind: SubscriptionKind, name: Buffer, error: Error | null): void {
     if (error !== null && parseRedirect(error.message, node.address) !== null) {
       this.bookAfterMove();
       return;
     }
-    if (error instanceof ReplyError && names.length > 1) {
-      // The server refuses all names of a command because of one.
-      const half = names.length >> 1;
-      this.ask(connection, kind, names.slice(0, half));
-      this.ask(connection, kind, names.slice(half));
-      return;
-    }
     if (error instanceof ReplyError || error instanceof TooManyRedirectionsError) {
-      this.wanted.forget(kind, names);
-      this.owner.onRefused(error, node, kind, names);
+      this.wanted.forget(kind, [name]);
+      this.owner.onRefused(error, node, kind, name);
     } else if (error !== null) return;
     if (![...this.connections.values()].some(({ asked }) => asked.size > 0)) this.look();
   }

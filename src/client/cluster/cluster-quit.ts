@@ -35,7 +35,7 @@ export async function quitClusterWithin(
   limit.stop();
   const clients = pool.allClients();
   lifecycle.disconnect();
-  for (const client of clients) client.destroy();
+  for (const client of clients) client.link.connection?.destroy();
   return { isDrained: left.isEmpty, unanswered: left.unanswered, unsent: left.unsent };
 }
 

@@ -53,9 +53,9 @@ export class ClusterSubscriptions implements Dispatcher {
     const reports: SubscriptionReports = {
       onMessage: (message) => owner.onMessage(message),
       onNodeError: (error, { key }) => owner.onNodeError(error, key),
-      onRefused: (error, { key }, kind, names) => {
+      onRefused: (error, { key }, kind, name) => {
         owner.onNodeError(error, key);
-        for (const name of names) owner.onNameRefused(kind, name, error);
+        owner.onNameRefused(kind, name, error);
       },
       onGap: (gap) => owner.emit("gap", gap),
     };

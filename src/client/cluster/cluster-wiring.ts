@@ -83,13 +83,7 @@ export class ClusterWiring {
     this.router = new ClusterRouter(delayUntilReachable(redirects), this);
     this.redirector = new Redirector(redirects, this);
     this.refresher = new Refresher(refreshOptions(options), this);
-    this.lifecycle = new Lifecycle(
-      {
-        enableOfflineQueue: options.enableOfflineQueue !== false,
-        enableReadyCheck: options.enableReadyCheck !== false,
-      },
-      this,
-    );
+    this.lifecycle = new Lifecycle(options, this);
   }
 
   /** The counts of the connections of all nodes, including former ones. */

@@ -81,14 +81,6 @@ export class NodeView implements NodeClient {
     this.redis[PARTS].auto?.flush();
   }
 
-  takeWaiting(isWanted: (command: Command) => boolean): Command[] {
-    return this.link.offline.takeThose(isWanted);
-  }
-
-  destroy(): void {
-    this.link.connection?.destroy();
-  }
-
   // Tracers patch `Redis.prototype.sendCommand`: commands for a node then pass through it.
   dispatch(command: Command): void {
     const { redis } = this;

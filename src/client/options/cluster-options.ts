@@ -4,12 +4,13 @@
  * means its default. The objects of the caller are not changed.
  */
 
-import { lookup, resolveSrv, type SrvRecord } from "node:dns";
+import { lookup, resolveSrv } from "node:dns";
 import {
   DEFAULT_REFRESH_TIMEOUT_MS,
   REDIRECT_DEFAULTS,
   type RedirectOptions,
 } from "../../cluster/cluster-defaults";
+import type { DNSLookupFunction, DNSResolveSrvFunction } from "../../cluster/discovery";
 import type { RefreshOptions } from "../../cluster/refresher";
 import type { RetryPolicy } from "../../command/command-extra";
 import type { ScriptDefinition } from "../../command/script";
@@ -31,20 +32,12 @@ import type { RedisOptions } from "./redis-options";
 import { fill, optionsOfAddress, toWholeNumber, withOwnLists } from "./resolve-options";
 import type { NatMap } from "./sentinel-options";
 
+export type { DNSLookupFunction, DNSResolveSrvFunction };
+
 export type NodeRole = "master" | "slave" | "all";
 
 /** A port on 127.0.0.1, a URL or `host:port`, or options of one node. */
 export type ClusterNode = string | number | { host?: string | undefined; port?: number | undefined };
-
-export type DNSLookupFunction = (
-  hostname: string,
-  callback: (error: NodeJS.ErrnoException | null | undefined, address: string, family?: number) => void,
-) => void;
-
-export type DNSResolveSrvFunction = (
-  hostname: string,
-  callback: (error: NodeJS.ErrnoException | null | undefined, records?: SrvRecord[]) => void,
-) => void;
 
 /** A node as a `scaleReads` function sees it: a `Redis` client. */
 export interface ReadableNode {

@@ -102,9 +102,7 @@ class ClusterKeyspace implements KeyspaceSource {
       onNodeError: (error, { key }) => wiring.owner.onNodeError(error, key),
       onGap: (gap) => this.onGap(gap),
       onSettled: () => this.onSettled(),
-      onRefused: (error, _node, kind, names) => {
-        for (const name of names) this.onRefused(error, kind, name);
-      },
+      onRefused: (error, _node, kind, name) => this.onRefused(error, kind, name),
     });
     cluster.on("end", () => this.end());
   }

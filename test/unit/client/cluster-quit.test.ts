@@ -46,7 +46,10 @@ describe("quitClusterWithin", () => {
   function wiring(): ClusterWiring {
     const link = {
       offline: { pending: () => places.waiting },
-      connection: { queue: { pending: () => places.written } },
+      connection: {
+        queue: { pending: () => places.written },
+        destroy: () => void done.push("destroyed"),
+      },
     };
     let clients = [
       {
@@ -55,7 +58,6 @@ describe("quitClusterWithin", () => {
         get gathered() {
           return places.gathered;
         },
-        destroy: () => void done.push("destroyed"),
       },
     ];
     return {

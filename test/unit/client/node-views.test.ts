@@ -179,8 +179,8 @@ describe("ViewFactory", () => {
       expect([view.isIdle, view.gathered.length]).to.deep.equal([false, 1]);
       view.handOn();
       expect([view.isIdle, view.gathered.length, view.link.offline.length]).to.deep.equal([false, 0, 1]);
-      expect(view.takeWaiting(() => false)).to.deep.equal([]);
-      expect(view.takeWaiting(() => true)).to.deep.equal(made);
+      expect(view.link.offline.takeThose(() => false)).to.deep.equal([]);
+      expect(view.link.offline.takeThose(() => true)).to.deep.equal(made);
       expect(view.isIdle).to.equal(true);
     });
 
@@ -254,7 +254,7 @@ describe("ViewFactory", () => {
       } finally {
         Redis.prototype.sendCommand = sendCommand;
       }
-      const waiting = view.takeWaiting(() => true).map(({ name }) => name);
+      const waiting = view.link.offline.takeThose(() => true).map(({ name }) => name);
       expect(waiting).to.deep.equal(["incr", "get", "set", "del"]);
     });
 

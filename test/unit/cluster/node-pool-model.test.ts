@@ -33,6 +33,7 @@ class ModelClient {
       get isLeaving() {
         return self.isLeaving;
       },
+      connection: null,
       disconnect: () => {
         self.isLeaving = true;
         self.onEnding(self);
@@ -43,8 +44,6 @@ class ModelClient {
   get isIdle(): boolean {
     return !this.isOwing;
   }
-
-  destroy(): void {}
 
   handOn(): void {
     this.isOwing = false;

@@ -20,7 +20,7 @@ describe("NodePool, when a table changes the role of a master", () => {
         makeClient: () =>
           ({
             link: {
-              connection: { lastActivityMs: 0, queue: { inFlight: 0 } },
+              connection: { lastActivityMs: 0, queue: { inFlight: 0 }, destroy: note("destroy") },
               isLeaving: false,
               disconnect: note("disconnect"),
             },
@@ -28,7 +28,6 @@ describe("NodePool, when a table changes the role of a master", () => {
             gathered: [],
             isIdle: true,
             handOn: note("hand on"),
-            destroy: note("destroy"),
             setReadOnly: note("read-only"),
           }) as unknown as NodeClient,
         onClientOpened() {},

@@ -48,9 +48,7 @@ describe("Redirector", () => {
     node = new ClusterNode({ host: "h", port: 1 });
     other = new ClusterNode({ host: "h", port: 2 });
     owner = other;
-    node.client = {
-      takeWaiting: (isWanted: (one: Command) => boolean) => waiting.takeThose(isWanted),
-    } as never;
+    node.client = { link: { offline: waiting } } as never;
     options = {
       maxRedirections: 16,
       retryDelayOnMoved: 0,

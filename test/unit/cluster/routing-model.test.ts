@@ -41,13 +41,13 @@ class ModelNode {
     isWritable: true,
     connection: null,
     session: { endedGuards: 0 },
+    offline: { length: 0, takeThose: (): Command[] => [] },
     disconnect: (): void => {},
     dispatch: (): void => {},
   };
 
   readonly client = {
     link: this.link,
-    takeWaiting: (): Command[] => [],
     gathered: [],
     handOn: (): void => {},
     setReadOnly: (): void => {},
