@@ -129,11 +129,20 @@ export class CacheStore {
     private readonly isSharded = false,
   ) {}
 
-  /** Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. */
+  /**
+   * Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. The reply
+   * may be invalid.
+   */
   find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const node = this.nodes.get(key);
-    const reply = node === undefined ? null : search(node, spec, args, wantsBuffers);
-    return reply?.isValid === true ? reply : null;
+    if (node === undefined) return null;
+    if (node.bySignature !== null)
+      return args.every(isText) ? (node.bySignature.get(signature(spec, args, wantsBuffers)) ?? null) : null;
+    for (let reply = node.replies; reply !== null; reply = reply.next) {
+      if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args))
+        return reply;
+    }
+    return null;
   }
 
   /** The node of a key, created if it is missing. */
@@ -162,7 +171,7 @@ export class CacheStore {
     const [node, ...others] = nodes as [KeyNode, ...KeyNode[]];
     const bytes = content.bytes + sizeOfQuestion(question);
     if (bytes + sizeOfNode(node) > this.maxBytes) return null;
-    const former = search(node, question.spec, question.args, question.wantsBuffers);
+    const former = this.find(node.key, question.spec, question.args, question.wantsBuffers);
     // The node stays when its only answer is replaced.
     node.uses++;
     if (former !== null) this.remove(former);
@@ -323,21 +332,8 @@ function detach(node: KeyNode, reply: CachedReply): void {
   if (reply.next !== null) reply.next.before = reply.before;
 }
 
-/** The reply to a question about the key of the node. */
-function search(
-  node: KeyNode,
-  spec: CommandSpec,
-  args: readonly unknown[],
-  wantsBuffers: boolean,
-): CachedReply | null {
-  if (node.bySignature !== null) {
-    const isText = args.every((arg) => typeof arg === "string" || typeof arg === "number");
-    return (isText && node.bySignature.get(signature(spec, args, wantsBuffers))) || null;
-  }
-  for (let reply = node.replies; reply !== null; reply = reply.next) {
-    if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args)) return reply;
-  }
-  return null;
+function isText(arg: unknown): boolean {
+  return typeof arg === "string" || typeof arg === "number";
 }
 
 function signatureOf({ spec, args, wantsBuffers }: Question): string {

@@ -173,6 +173,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   private isUsable(reply: CachedReply): boolean {
+    if (!reply.isValid) return false;
     const { connection } = reply;
     if (connection.nowMs < reply.expiresAtMs && connection.isDirect) return !this.isDelicate;
     if (connection.nowMs === Number.POSITIVE_INFINITY) {

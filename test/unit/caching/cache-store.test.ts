@@ -36,7 +36,8 @@ function keep(
 }
 
 function find(store: CacheStore, { spec, args }: Question): unknown {
-  return store.find(args[0] as string, spec, args, false)?.value;
+  const reply = store.find(args[0] as string, spec, args, false);
+  return reply?.isValid ? reply.value : undefined;
 }
 
 /** The number of keys that have a node. */
