@@ -299,26 +299,26 @@ class AbortHook implements SettleHook {
   follow(): boolean {
     const { command, signal } = this;
     if (signal.aborted) {
-      this.abort();
+      this.onAbort();
       return false;
     }
     command.ensureExtra().addHook(this);
-    listenToAbort(signal, this.abort);
+    listenToAbort(signal, this);
     return true;
   }
 
   onSettled(): void {
-    stopListening(this.signal, this.abort);
+    stopListening(this.signal, this);
   }
 
-  private readonly abort = (): void => {
+  onAbort(): void {
     const { command, signal } = this;
     const details = detailsOf(command, this.context, this.issuedAtMs);
     failAndRecall(
       command,
       withoutStack(() => new CommandAbortedError(details, signal.reason)),
     );
-  };
+  }
 }
 
 /** Methods that change or read state of the client itself. */

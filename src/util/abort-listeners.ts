@@ -3,7 +3,8 @@
  * to many calls, and the runtime warns of a leak from the eleventh listener on.
  */
 
-type Listener = () => void;
+/** An object needs no function of its own, which counts for very many calls. */
+type Listener = (() => void) | { onAbort(): void };
 
 class SharedListener {
   private listeners = new Set<Listener>();
@@ -12,7 +13,10 @@ class SharedListener {
     // A signal is aborted once. Listeners that stop listening now are removed already.
     this.listeners = new Set();
     this.signal.removeEventListener("abort", this.onAbort);
-    for (const listener of listeners) listener();
+    for (const listener of listeners) {
+      if (typeof listener === "function") listener();
+      else listener.onAbort();
+    }
   };
 
   constructor(private readonly signal: AbortSignal) {}
