@@ -155,6 +155,24 @@ describe("NodePool, when any node will do", () => {
     expect([...chosen("master")]).to.have.members([one, other, replica]);
   });
 
+  it("forgets a node that has left the cluster: its address leads to a new one", () => {
+    const [one, other, replica] = nodes;
+    one.client = { link: { isLeaving: false, disconnect() {} }, isIdle: true } as unknown as NodeClient;
+    one.doubt();
+    pool.setMembers(
+      new Map([
+        [other, "master"],
+        [replica, "slave"],
+      ]),
+    );
+    const next = pool.at(one.address);
+    expect([next === one, next?.isDoubted, pool.at(other.address) === other]).to.deep.equal([
+      false,
+      false,
+      true,
+    ]);
+  });
+
   it("knows whether a node owes replies and is silent", () => {
     expect(pool.hasSuspect).to.equal(false);
     const [, other] = nodes;

@@ -155,6 +155,16 @@ describe("Admission", () => {
     below.answer(4);
   });
 
+  it("lets any number of commands go that fail as soon as they are dispatched", () => {
+    const { admission, below } = setUp({ maxCommands: 1 });
+    const [first, ...others] = Array.from({ length: 5000 }, () => make());
+    admission.dispatch(first as Command);
+    for (const command of others) admission.dispatch(command);
+    below.dispatch = (command) => command.fail(new Error("the client is closed"));
+    expect(() => below.answer(1)).to.not.throw();
+    expect([others.every(({ isSettled }) => isSettled), admission.waitingCount]).to.deep.equal([true, 0]);
+  });
+
   describe("of a transaction opened by hand", () => {
     function named(name: string): Command {
       const command = makeCommand(specOf(name), [], false, new PromiseCompletion());
