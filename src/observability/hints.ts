@@ -52,9 +52,6 @@ export function explainReply(error: Error, args: readonly unknown[]): void {
 }
 
 function hintOnReply(message: string, args: readonly unknown[]): string | null {
-  if (message.startsWith("WRONGTYPE ")) {
-    return "The key has a value of another type. TYPE returns it.";
-  }
   if (message.startsWith("ERR ") && args.includes("[object Object]")) {
     return 'An argument was an object, which was sent as "[object Object]". Pass options one by one: set(key, value, "EX", 10).';
   }

@@ -234,13 +234,4 @@ describe("messages of a first connection", () => {
     const misplaced = (await failureOf(redis.call("SET", "k", "v", "NOPE"))) as Hinted;
     expect(misplaced.hint).to.equal(undefined);
   });
-
-  it("a command for another type of value", async () => {
-    const server = await sharedServer(ServerKind.Redis);
-    redis = new Redis({ host: server.host, port: server.port });
-    await redis.del("hash-of-hints");
-    await redis.hset("hash-of-hints", "a", "1");
-    const said = "WRONGTYPE Operation against a key holding the wrong kind of value";
-    expectHint(await failureOf(redis.get("hash-of-hints")), said, /TYPE returns it/);
-  });
 });
