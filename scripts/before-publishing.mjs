@@ -1,7 +1,8 @@
 /**
  * Fills the address of the repository into the manifests of all packages: `node scripts/before-publishing.mjs fill`, a
  * step of the release, which takes the address from GITHUB_REPOSITORY. Without `fill` it refuses to publish
- * while the placeholder is still in package.json, which is its only place.
+ * while the placeholder is still in package.json, which is its only place, or while a page says that the package is
+ * not released.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,6 +11,15 @@ import { checkout } from "./run-command.mjs";
 
 const PLACEHOLDER = "OWNER/sluice";
 const PACKAGES = ["", "testing", "migrate"];
+/** Pages with sentences that are untrue after the release. */
+const PAGES = [
+  "README.md",
+  "docs/getting-started.md",
+  "site/landing.md",
+  "site/.vitepress/config.mts",
+  "testing/README.md",
+];
+const UNRELEASED = /not on npm yet|\(not released\)/;
 
 function read(directory) {
   return JSON.parse(readFileSync(join(checkout, directory, "package.json"), "utf8"));
@@ -34,9 +44,14 @@ function fill(name) {
 
 if (process.argv[2] === "fill") {
   fill(process.env.GITHUB_REPOSITORY ?? "");
-} else if (read("").repository.url.includes(PLACEHOLDER)) {
-  console.error(
-    `package.json names no repository yet: run GITHUB_REPOSITORY=owner/name node scripts/before-publishing.mjs fill`,
+} else {
+  const refusals = PAGES.filter((page) => UNRELEASED.test(readFileSync(join(checkout, page), "utf8"))).map(
+    (page) => `${page} says that the package is not released: give the command of npm instead`,
   );
-  process.exitCode = 1;
+  if (read("").repository.url.includes(PLACEHOLDER))
+    refusals.push(
+      "package.json names no repository yet: run GITHUB_REPOSITORY=owner/name node scripts/before-publishing.mjs fill",
+    );
+  for (const refusal of refusals) console.error(refusal);
+  if (refusals.length > 0) process.exitCode = 1;
 }

@@ -1,7 +1,7 @@
 /** The package that a user installs, and its making: no file, no dependency and no script too many. */
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
@@ -179,14 +179,22 @@ describe("supply chain", function () {
     cpSync(join(root, "scripts"), join(copy, "scripts"), { recursive: true });
     const manifests = ["", "testing", "migrate"].map((name) => join(name, "package.json"));
     for (const path of manifests) cpSync(join(root, path), join(copy, path));
+    const pages = ["README.md", "docs/getting-started.md", "site/landing.md", "site/.vitepress/config.mts"];
+    for (const path of [...pages, "testing/README.md"]) cpSync(join(root, path), join(copy, path));
     const named = manifests.filter((path) => /\bOWNER\b/.test(readFileSync(join(copy, path), "utf8")));
     expect(named).to.deep.equal(["package.json"]);
-    const publish = (...words: string[]): number | null => {
+    const publish = (...words: string[]): { status: number | null; stderr: string } => {
       const env = { ...process.env, GITHUB_REPOSITORY: "somebody/sluice" };
       const args = [join(copy, "scripts", "before-publishing.mjs"), ...words];
-      return spawnSync(process.execPath, args, { env }).status;
+      return spawnSync(process.execPath, args, { env, encoding: "utf8" });
     };
-    expect([publish(), publish("fill"), publish()]).to.deep.equal([1, 0, 0]);
+    expect(publish().stderr).to.include("package.json names no repository yet");
+    expect(publish("fill").status).to.equal(0);
+    // Pages that say that there is no release are refused too.
+    writeFileSync(join(copy, "README.md"), "The package is not on npm yet.");
+    expect(publish()).to.include({ status: 1 }).and.to.have.property("stderr").that.includes("README.md");
+    for (const path of [...pages, "testing/README.md"]) writeFileSync(join(copy, path), "npm install sluice");
+    expect(publish()).to.include({ status: 0, stderr: "" });
     for (const path of manifests) {
       const { repository, homepage } = JSON.parse(readFileSync(join(copy, path), "utf8"));
       expect(repository.url).to.equal("git+https://github.com/somebody/sluice.git");
