@@ -60,14 +60,14 @@ interface Comparison {
 
 const COMPARISONS: readonly Comparison[] = [
   {
-    title: "10,000 PINGs: one pipeline to one by one (classic: 4.73×)",
+    title: "10,000 PINGs: one pipeline to one by one",
     of: "pings-pipeline",
     to: "pings-awaited",
   },
   { title: "10,000 PINGs: one turn to one by one", of: "pings-turn", to: "pings-awaited" },
   { title: "pipeline of 10,000 to pipelines of 1", of: "pipeline-10000", to: "pipeline-1" },
   {
-    title: "1,000 reads a turn: auto-pipelining to ioredis's default (published: 1.34×)",
+    title: "1,000 reads a turn: auto-pipelining to ioredis's default",
     of: "all-1000-auto",
     to: "all-1000-default",
     toSide: "ioredis",
@@ -79,7 +79,7 @@ const COMPARISONS: readonly Comparison[] = [
     toSide: "ioredis",
   },
   {
-    title: "the same on three masters: auto-pipelining to ioredis's default (published: 1.43×)",
+    title: "the same on three masters: auto-pipelining to ioredis's default",
     of: "cluster-all-auto",
     to: "cluster-all-default",
     toSide: "ioredis",
