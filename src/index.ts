@@ -39,8 +39,6 @@ export type { Lock, LockOptions } from "./client/locks/lock";
 export type {
   ClusterNode,
   ClusterOptions,
-  DNSLookupFunction,
-  DNSResolveSrvFunction,
   NodeRole,
 } from "./client/options/cluster-options";
 export type {
@@ -90,6 +88,7 @@ export {
   TopologyError,
   TopologyTimeoutError,
 } from "./cluster/cluster-errors";
+export type { DNSLookupFunction, DNSResolveSrvFunction } from "./cluster/discovery";
 export type { ClusterStatus } from "./cluster/lifecycle";
 export type { ReadFrom } from "./command/command-extra";
 export type {

@@ -119,6 +119,8 @@ export interface Introduction extends Databases {
 export interface HandshakeListener {
   /** An error that does not end the connection. */
   onError(error: Error): void;
+  /** Commands follow the handshake in the same write. */
+  isFollowed?(): boolean;
   /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
   onSecondLogin?(): void;
   /**
@@ -243,8 +245,13 @@ class Handshake {
       return;
     }
     connection.setProtocol(2);
-    // The outcome does not wait for it: replies to commands behind the handshake may come before.
-    if (!disableClientInfo) void noteClientId(connection);
+    if (disableClientInfo) return;
+    // The outcome must be known before the replies to commands behind the handshake.
+    if (this.listener.isFollowed?.() === true) void noteClientId(connection);
+    else {
+      this.ask("client", ["ID"]);
+      this.send();
+    }
   }
 
   private repeat(): void {

@@ -56,6 +56,7 @@ export interface EstablishmentDeps {
 
 /** Sends commands behind a handshake, and withdraws them when they cannot be served. */
 export interface EarlySender {
+  readonly length: number;
   send(credentials: Credentials): void;
   withdraw(refusal: Error | null): void;
 }
@@ -166,6 +167,10 @@ export class Establishment implements HandshakeListener {
 
   onError(error: Error): void {
     this.owner.onNamedError("error", error);
+  }
+
+  isFollowed(): boolean {
+    return (this.owner.current?.early.length ?? 0) > 0;
   }
 
   onSecondLogin(): void {

@@ -17,7 +17,7 @@ describe("recorded writes", () => {
       ["Three commands of one turn", [3]],
       ["An explicit pipeline", [3]],
       ["A transaction", [4]],
-      ["Auto-pipelining: what comes meanwhile gathers behind the batch in flight", [1, 2, 1]],
+      ["Auto-pipelining: commands wait for the batch in flight", [1, 2, 1]],
     ]);
   });
 

@@ -27,6 +27,7 @@ describe("Establishment", () => {
   let dial: () => Promise<unknown>;
   let credentials: () => object | null | Promise<object>;
   /** Commands that were sent behind the handshake. */
+  let followers: number;
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -40,6 +41,7 @@ describe("Establishment", () => {
     home.time.reset();
     connection = new ModelConnection();
     told = [];
+    followers = 0;
     credentials = () => ({ password: "pw" });
   });
 
@@ -49,7 +51,7 @@ describe("Establishment", () => {
     const owner = {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
-      current: { early: { send: () => {}, withdraw: () => {} } },
+      current: { early: { length: followers, send: () => {}, withdraw: () => {} } },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
     };
@@ -304,6 +306,23 @@ describe("Establishment", () => {
     await over;
     expect(told.map(([word]) => word)).to.deep.equal(["named", "established"]);
     expect(told[0]?.[1]).to.equal("error");
+  });
+
+  it("does not wait for its number with RESP2 while commands follow the handshake", async () => {
+    for (followers of [0, 1, 2]) {
+      told = [];
+      connection = new ModelConnection();
+      credentials = () => ({});
+      const made = await dialled({ protocol: 3, disableClientInfo: false });
+      const over = made.introduce({ db: 0 });
+      await turn();
+      connection.answer("-ERR unknown command 'HELLO'");
+      while (connection.asked.length > 1) connection.answer("OK");
+      await over;
+      expect(told.length, `${followers} commands`).to.equal(followers === 0 ? 0 : 1);
+      expect(connection.answer(7)).to.equal("client ID");
+      expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    }
   });
 
   it("logs in once more with new credentials of a function, and not for other refusals", async () => {
