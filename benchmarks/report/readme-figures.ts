@@ -19,11 +19,14 @@ interface Line {
   readonly row: string;
   readonly title: string;
   readonly column: Column;
+  /** The figure of the same service without any client. */
+  readonly floor?: string;
 }
 
 const LINES: readonly Line[] = [
-  { row: "app-http-100", title: "Web service: requests a second", column: OPS },
-  { row: "app-http-100", title: "Web service: CPU µs for each request", column: CPU },
+  { row: "web-http", title: "Web service: requests a second", column: OPS, floor: "floorOpsPerSecond" },
+  { row: "web-http", title: "Web service: CPU µs for each request", column: CPU, floor: "floorMicros" },
+  { row: "web-http-1ms", title: "The same, Redis 1 ms away: requests a second", column: OPS },
   { row: "handlers-200-default", title: "200 request handlers: median µs of one command", column: P50 },
   { row: "pipeline-1000", title: "Pipeline of 1,000: CPU µs for each command", column: CPU },
 ];
@@ -34,8 +37,6 @@ const SIDES: readonly { side: SideName; title: string; package: string }[] = [
   { side: "iovalkey", title: "iovalkey", package: "iovalkey" },
   { side: "redis-nt", title: "node-redis", package: "redis" },
 ];
-/** CPU of the same service without any client. */
-const FLOOR: Column = { ...CPU, figure: "floorMicros", pick: "least" };
 
 /** Null while results of a row are missing. */
 export function readmeFigures(results: Results): string | null {
@@ -44,18 +45,15 @@ export function readmeFigures(results: Results): string | null {
   const measured = rowsOf(results);
   if (LINES.some(({ row }) => !measured.has(row))) return null;
   const head = SIDES.map((one) => `${one.title} ${versions[one.package] ?? ""}`.trim());
-  const body = LINES.map(({ row, title, column }) => [
+  const body = LINES.map(({ row, title, column, floor }) => [
     title,
     ...SIDES.map(({ side }) => formatFigure(figureOf(measured.get(row), side, column), column.digits)),
-    floorOf(measured.get(row), row, column),
+    floor === undefined
+      ? "–"
+      : formatFigure(figureOf(measured.get(row), "sluice", { ...column, figure: floor }), column.digits),
     `\`${row}\``,
   ]);
   return markdownTable({ head: ["workload", ...head, "without Redis", "`--only=`"], body });
-}
-
-function floorOf(row: RowResult | undefined, id: string, column: Column): string {
-  const hasFloor = id === "app-http-100" && column === CPU;
-  return hasFloor ? formatFigure(figureOf(row, "sluice", FLOOR), column.digits) : "–";
 }
 
 function rowsOf(results: Results): Map<string, RowResult> {
@@ -77,7 +75,7 @@ const LANDING_SENTENCE = /In our benchmark, a web service .*/;
 
 /** The landing page with the figures of these results, as far as they are there. */
 export function landingWith(page: string, results: Results): string {
-  const row = rowsOf(results).get("app-http-100");
+  const row = rowsOf(results).get("web-http");
   if (row === undefined) return page;
   const [own, ioredis, , nodeRedis] = SIDES.map(({ side }) =>
     formatFigure(figureOf(row, side, OPS), OPS.digits),

@@ -13,8 +13,7 @@ interface WebRow extends Row {
   readonly roundTripMs: number;
 }
 
-/** node-redis has its defaults, as everybody here. */
-const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey", "redis"];
+const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey", "redis", "redis-nt"];
 const CONNECTIONS = 100;
 
 function web(id: string, title: string, roundTripMs: number): WebRow {
@@ -23,7 +22,7 @@ function web(id: string, title: string, roundTripMs: number): WebRow {
 
 export const webService: Scenario<WebRow> = {
   id: "web-service",
-  rounds: 2,
+  rounds: 6,
   title: "A web service, whole requests",
   about:
     "A service on Node's `http` with four GETs for each request, 100 connections of autocannon, default options of every client. The server and autocannon share a CPU of their own. The floor is the same service without Redis.",
