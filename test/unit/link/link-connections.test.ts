@@ -5,12 +5,11 @@ import { waitUntil } from "../../../scripts/servers/wait-until";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { Connection } from "../../../src/connection/connection";
-import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { Link } from "../../../src/link/link";
 import { connectionOptions, type LinkOptions } from "../../../src/link/link-options";
 import { CommandsOfTest, Ending } from "../../support/ending";
-import { Peer, PeerConnector } from "./link-peer";
+import { linkDeps, Peer, PeerConnector } from "./link-peer";
 
 describe("Link", () => {
   const commands = new CommandsOfTest();
@@ -35,21 +34,10 @@ describe("Link", () => {
         ...options,
       },
       new PeerConnector(nextPeer),
-      {
-        credentials: () => ({}),
-        listener: {
-          onStatus() {},
-          onNamedError: (_name, error) => void reported.push(error.message),
-          onSelect: (db) => void selected.push(db),
-          onGap() {},
-          onNameRefused() {},
-        },
-        messages: null,
-        tracer: null,
-        counts: new ConnectionCounts(),
-        redirects: () => false,
-        takeover: null,
-      },
+      linkDeps({
+        onNamedError: (_name, error) => void reported.push(error.message),
+        onSelect: (db) => void selected.push(db),
+      }),
     );
   }
 

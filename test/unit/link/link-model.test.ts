@@ -10,12 +10,12 @@ import fc from "fast-check";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { AbstractConnector } from "../../../src/link/connector";
 import { Link } from "../../../src/link/link";
-import type { LinkDeps, LinkOptions } from "../../../src/link/link-options";
+import type { LinkOptions } from "../../../src/link/link-options";
 import { type LinkStatus, moveLink } from "../../../src/link/link-state";
 import { fixedRuns } from "../../support/properties";
+import { linkDeps } from "./link-peer";
 
 /** Answers ECHO, and the handshake of a server that knows only RESP2. */
 class ScriptedSocket extends Duplex {
@@ -138,21 +138,7 @@ const NEXT: Readonly<Record<LinkStatus, readonly LinkStatus[]>> = {
 async function run(program: readonly Step[], retryPolicy: "at-least-once" | "at-most-once"): Promise<void> {
   const server = new ScriptedServer();
   const words: LinkStatus[] = ["wait"];
-  const deps: LinkDeps = {
-    credentials: () => ({}),
-    listener: {
-      onStatus: (status) => void words.push(status),
-      onNamedError() {},
-      onSelect() {},
-      onGap() {},
-      onNameRefused() {},
-    },
-    messages: null,
-    tracer: null,
-    counts: new ConnectionCounts(),
-    redirects: () => false,
-    takeover: null,
-  };
+  const deps = linkDeps({ onStatus: (status) => void words.push(status) });
   const options: LinkOptions = {
     retryStrategy: () => 0,
     retryPolicy,

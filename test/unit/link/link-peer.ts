@@ -1,7 +1,9 @@
 /** The other end of the connections of a link, without a server. */
 
 import { Duplex } from "node:stream";
+import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { AbstractConnector, type ErrorEmitter } from "../../../src/link/connector";
+import type { LinkDeps } from "../../../src/link/link-options";
 import { RequestParser } from "../../../testing/src/protocol/request-parser";
 
 /** Keeps its requests, and answers the handshake of a server that knows only RESP2, AUTH and QUIT. */
@@ -49,4 +51,24 @@ export class PeerConnector extends AbstractConnector {
   override async connect(_emitError?: ErrorEmitter): Promise<Duplex> {
     return this.next();
   }
+}
+
+/** What a link of a single server needs, without credentials, messages and a tracer. */
+export function linkDeps(listener: Partial<LinkDeps["listener"]>): LinkDeps {
+  return {
+    credentials: () => ({}),
+    listener: {
+      onStatus() {},
+      onNamedError() {},
+      onSelect() {},
+      onGap() {},
+      onNameRefused() {},
+      ...listener,
+    },
+    messages: null,
+    tracer: null,
+    counts: new ConnectionCounts(),
+    redirects: () => false,
+    takeover: null,
+  };
 }
