@@ -14,6 +14,25 @@ import type { InVirtualTime } from "./modules-in-virtual-time";
 export type CommandModules = typeof import("../../src/command/command") &
   typeof import("../../src/command/command-table");
 
+/** The modules of a reconciler of subscriptions and of what it places them on. */
+export type ReconcilerModules = CommandModules &
+  typeof import("../../src/cluster/subscription-reconciler") &
+  typeof import("../../src/cluster/subscription-placement") &
+  typeof import("../../src/cluster/cluster-node") &
+  typeof import("../../src/cluster/slot-map");
+
+/** Loads them anew, for `inVirtualTime`. */
+export function reconcilerModules(): ReconcilerModules {
+  return {
+    ...require("../../src/cluster/subscription-reconciler"),
+    ...require("../../src/cluster/subscription-placement"),
+    ...require("../../src/cluster/cluster-node"),
+    ...require("../../src/cluster/slot-map"),
+    ...require("../../src/command/command"),
+    ...require("../../src/command/command-table"),
+  };
+}
+
 /** One call as the books see it. */
 interface Call {
   readonly word: string;

@@ -18,7 +18,7 @@ import { ReplyError } from "../../../src/errors";
 import { DEAF, IDLE_MODULES, type ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { fixedRuns } from "../../support/properties";
-import { type CommandModules, SubscriberBench } from "../../support/subscriber-bench";
+import { type ReconcilerModules, reconcilerModules, SubscriberBench } from "../../support/subscriber-bench";
 
 const { Shard } = SubscriptionKind;
 const NODES = 3;
@@ -65,22 +65,11 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe("the connections for shard channels, on random programs", () => {
-  type Modules = typeof import("../../../src/cluster/subscription-reconciler") &
-    typeof import("../../../src/cluster/subscription-placement") &
-    typeof import("../../../src/cluster/cluster-node") &
-    typeof import("../../../src/cluster/slot-map") &
-    CommandModules;
+  type Modules = ReconcilerModules;
   let home: InVirtualTime<Modules>;
 
   before(() => {
-    home = inVirtualTime(() => ({
-      ...require("../../../src/cluster/subscription-reconciler"),
-      ...require("../../../src/cluster/subscription-placement"),
-      ...require("../../../src/cluster/cluster-node"),
-      ...require("../../../src/cluster/slot-map"),
-      ...require("../../../src/command/command"),
-      ...require("../../../src/command/command-table"),
-    }));
+    home = inVirtualTime(reconcilerModules);
   });
 
   class Bench extends SubscriberBench<Modules> {

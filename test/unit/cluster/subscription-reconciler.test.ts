@@ -11,21 +11,14 @@ import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { Ending } from "../../support/ending";
 import { DEAF, IDLE_MODULES, ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+import { type ReconcilerModules, reconcilerModules } from "../../support/subscriber-bench";
 
 const { Channel, Shard } = SubscriptionKind;
 /** Longer than the pause before a node is asked again, and than the time for which a table may be stale. */
 const LONG_MS = 3000;
 
 describe("SubscriptionReconciler", () => {
-  let home: InVirtualTime<
-    typeof import("../../../src/cluster/subscription-reconciler") &
-      typeof import("../../../src/cluster/subscription-placement") &
-      typeof import("../../../src/cluster/cluster-node") &
-      typeof import("../../../src/cluster/slot-map") &
-      typeof import("../../../src/command/command") &
-      typeof import("../../../src/command/command-table") &
-      Pick<typeof import("../../../src/errors"), "ReplyError">
-  >;
+  let home: InVirtualTime<ReconcilerModules & Pick<typeof import("../../../src/errors"), "ReplyError">>;
   let nodes: ClusterNode[];
   let connections: ModelSubscriber[];
   let told: unknown[][];
@@ -34,15 +27,7 @@ describe("SubscriptionReconciler", () => {
   let slots: SlotMap;
 
   before(() => {
-    home = inVirtualTime(() => ({
-      ...require("../../../src/cluster/subscription-reconciler"),
-      ...require("../../../src/cluster/subscription-placement"),
-      ...require("../../../src/cluster/cluster-node"),
-      ...require("../../../src/cluster/slot-map"),
-      ...require("../../../src/command/command"),
-      ...require("../../../src/command/command-table"),
-      ...require("../../../src/errors"),
-    }));
+    home = inVirtualTime(() => ({ ...reconcilerModules(), ...require("../../../src/errors") }));
   });
 
   beforeEach(() => {
