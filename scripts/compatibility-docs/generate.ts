@@ -17,6 +17,7 @@ const PATH = join(repositoryRoot(), "docs", "compatible.md");
 const PROGRAMS = join(repositoryRoot(), "test", "consumers", "programs");
 /** Counts are rounded down to a multiple, so that a new test rarely makes the page stale. */
 const STEP = 10;
+const LIST = new Intl.ListFormat("en");
 /** Peers and tools of the tested packages. */
 const NOT_TRIED =
   /^(?:@nestjs\/(?:common|core)|@opentelemetry\/(?:api|instrumentation|sdk-.*)|reflect-metadata|rxjs|graphql|sql\.js|undici|express|fastify|ioredis(?:-mock)?|keyv|@hapi\/catbox|aedes|socket\.io-client|cache-manager|express-session)$/;
@@ -26,7 +27,7 @@ interface Consumers {
 }
 
 function atLeast(count: number): string {
-  return String(Math.floor(count / STEP) * STEP);
+  return (Math.floor(count / STEP) * STEP).toLocaleString("en-US");
 }
 
 /** Rows of packages with the program that runs each. */
@@ -51,7 +52,7 @@ export function compatibilityPage(): string {
   const kinds = REAL_KINDS;
   const behaviours = BEHAVIOUR_GROUPS.flatMap((group) => group.behaviours);
   const runs = behaviours.reduce((count, one) => count + combinationsOf(one, kinds).length, 0);
-  const areas = BEHAVIOUR_GROUPS.map(({ heading }) => heading).join(", ");
+  const areas = LIST.format(BEHAVIOUR_GROUPS.map(({ heading }) => heading));
   const rows = consumers();
   return [
     "# Compatibility with ioredis",
@@ -60,17 +61,17 @@ export function compatibilityPage(): string {
     "",
     "A script generates this page from the tests, and a test fails if it is outdated.",
     "",
-    `- **Behaviors.** The tests check at least ${atLeast(behaviours.length)} behaviors of the ioredis 6 API on sluice and on the published ioredis. On sluice they run with each server (${kinds.join(", ")}), protocol, reply mapping and auto-pipelining setting: at least ${atLeast(runs)} combinations. They cover ${areas}. [Differences](differences.md) lists where the clients differ. A difference without an entry fails the test.`,
-    `- **Replies.** At least ${atLeast(COMMAND_CORPUS.length)} calls, which include every command of the servers, return the same reply with both clients.`,
+    `- **Behaviors.** The tests check at least ${atLeast(behaviours.length)} behaviors of the ioredis 6 API on sluice and on the published ioredis. On sluice, they run with each server (${kinds.join(", ")}), protocol, reply mapping and auto-pipelining setting: at least ${atLeast(runs)} combinations. They cover ${areas}. A difference without an entry in [Differences](differences.md) fails the test.`,
+    `- **Replies.** At least ${atLeast(COMMAND_CORPUS.length)} calls, with every command of the servers, return the same reply from both clients.`,
     "- **Types.** The declarations compile with TypeScript 5.0, 5.4, 5.9, 6 and 7, with three kinds of module resolution. Programs typed for ioredis compile against them.",
     `- **Third-party packages.** The tests run ${rows.length} published packages on real servers with sluice in place of ioredis (table below). Each test also passes with ioredis.`,
-    "- **Complete services.** The tests move services with Express, NestJS 11, Fastify and BullMQ 5 from ioredis to sluice with npm and pnpm. The table below has BullMQ 6. The services then compile and run ([test](../test/package/services.test.ts)).",
+    "- **Complete services.** The tests move services with Express, NestJS 11, Fastify and BullMQ 5 from ioredis to sluice with npm and pnpm. The services then compile and run ([test](../test/package/services.test.ts)).",
     "",
-    "Not covered: private files of ioredis (`ioredis/built/…`, except those in `exports`), log messages and timing.",
+    "These are not compatible: private files of ioredis (`ioredis/built/…`, except those in `exports`), log messages and timing.",
     "",
     "## Packages",
     "",
-    "| package | version | program |",
+    "| package | version | test |",
     "|---|---|---|",
     ...rows,
     "",

@@ -49,7 +49,7 @@ export const SIZES = {
     bytes: 73 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /`import { Redis }` has (\d+) kB/, unit: KB },
-      { page: MOVING_PAGE, pattern: /without late parts: (\d+) kB/, unit: KB },
+      { page: MOVING_PAGE, pattern: /without optional parts: (\d+) kB/, unit: KB },
     ],
   },
   /** `import Redis from "sluice"`, bundled, minified and compressed. */
