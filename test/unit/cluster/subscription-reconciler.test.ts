@@ -2,6 +2,7 @@
 
 import { expect } from "chai";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
+import type { NodeAddress } from "../../../src/cluster/node-address";
 import type { SlotMap } from "../../../src/cluster/slot-map";
 import type { Placement } from "../../../src/cluster/subscription-placement";
 import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
@@ -16,12 +17,15 @@ import { type ReconcilerModules, reconcilerModules } from "../../support/subscri
 const { Channel, Shard } = SubscriptionKind;
 /** Longer than the pause before a node is asked again, and than the time for which a table may be stale. */
 const LONG_MS = 3000;
+const MOST_REDIRECTS = 16;
 
 describe("SubscriptionReconciler", () => {
   let home: InVirtualTime<ReconcilerModules & Pick<typeof import("../../../src/errors"), "ReplyError">>;
   let nodes: ClusterNode[];
   let connections: ModelSubscriber[];
   let told: unknown[][];
+  /** What it has asked of the modules that know the nodes. */
+  let asks: string[];
   let reconciler: SubscriptionReconciler;
   let made: Command[];
   let slots: SlotMap;
@@ -32,26 +36,41 @@ describe("SubscriptionReconciler", () => {
 
   beforeEach(() => {
     home.time.reset();
-    [connections, told, made] = [[], [], []];
+    [connections, told, made, asks] = [[], [], [], []];
     nodes = [1, 2].map((port) => new home.modules.ClusterNode({ host: "h", port }));
     slots = new home.modules.SlotMap();
     make(new home.modules.AnyNode((instead) => nodes.find((node) => node !== instead) ?? nodes[0] ?? null));
   });
 
-  afterEach(() => {
+  afterEach(async () => {
     reconciler.stop(true);
     for (const one of connections) one.end();
     for (const command of made) command.fail(new Error("the test is over"));
+    await marks();
     expect(home.time.pending, "timers").to.equal(0);
   });
+
+  /** The ends of passed times are timers as well: those that are due run. */
+  function marks(): Promise<void> {
+    return home.time.run(() => false, 0);
+  }
 
   function make(placement: Placement): void {
     const note =
       (what: string) =>
       (...words: unknown[]): void =>
         void told.push([what, ...words]);
-    reconciler = new home.modules.SubscriptionReconciler(placement, 16, IDLE_MODULES, {
+    const modules = {
+      ...IDLE_MODULES,
+      owners: { learn: (slot: number, { port }: NodeAddress) => void asks.push(`${slot} is at ${port}`) },
+      refresher: {
+        request: () => void asks.push("table"),
+        askAtOnce: ({ address }: ClusterNode) => void asks.push(`${address.port} at once`),
+      },
+    };
+    reconciler = new home.modules.SubscriptionReconciler(placement, MOST_REDIRECTS, modules, {
       ...DEAF,
+      onNodeError: (error, node) => note("error")(error.message, node.key),
       open: (node, supervisor) => {
         const connection = new ModelSubscriber(node, supervisor);
         connections.push(connection);
@@ -174,6 +193,30 @@ describe("SubscriptionReconciler", () => {
     expect(errorOf(call("subscribe", "late"))).to.contain("No subscriber");
   });
 
+  it("sends a redirected call to the new owner immediately, and waits for one while the old one is still known", async () => {
+    const slot = slotOfKey("{a}1");
+    const redirect = (): Error => new home.modules.ReplyError(`MOVED ${slot} h:2`);
+    for (const isKnown of [true, false]) {
+      reconciler.stop(true);
+      for (const one of connections.splice(0)) one.end();
+      make(new home.modules.SlotMasters(slots));
+      slots.move(slot, nodes[0] as ClusterNode);
+      const command = call("ssubscribe", "{a}1");
+      const [first] = connections as [ModelSubscriber];
+      first.open();
+      if (isKnown) slots.move(slot, nodes[1] as ClusterNode);
+      first.answer(redirect);
+      expect([first, ...connections.slice(1)].map(asked)).to.deep.equal(
+        isKnown ? [[], ["ssubscribe {a}1"]] : [[]],
+      );
+      slots.move(slot, nodes[1] as ClusterNode);
+      await home.pass(150);
+      expect(connections.slice(1).map(asked)).to.deep.equal([["ssubscribe {a}1"]]);
+      await settle();
+      expect([errorOf(command), (command.completion as Ending).times]).to.deep.equal([undefined, 1]);
+    }
+  });
+
   it("believes a fresh confirmation more than a table that contradicts it, for a while", async () => {
     const name = Buffer.from("{a}1");
     const assign = (to: number): void => {
@@ -195,5 +238,242 @@ describe("SubscriptionReconciler", () => {
     await home.pass(LONG_MS);
     await settle();
     expect(connections.map((one) => one.names(Shard))).to.deep.equal([[], ["{a}1"]]);
+  });
+
+  /** Each name is at the master of its slot: the channel "{a}1" at the first node. */
+  function spread(): number {
+    reconciler.stop(true);
+    for (const one of connections.splice(0)) one.end();
+    make(new home.modules.SlotMasters(slots));
+    const slot = slotOfKey("{a}1");
+    slots.move(slot, nodes[0] as ClusterNode);
+    asks.length = 0;
+    return slot;
+  }
+
+  /** The pauses in ms until each of the next connections is opened, which ends as soon as it is. */
+  async function pausesOf(count: number, end: (connection: ModelSubscriber) => void): Promise<number[]> {
+    const pauses: number[] = [];
+    while (pauses.length < count) {
+      const before = connections.length;
+      const startedAt = home.time.nowMs;
+      end(connections.at(-1) as ModelSubscriber);
+      while (connections.length === before) await home.pass(1);
+      pauses.push(home.time.nowMs - startedAt);
+    }
+    return pauses;
+  }
+
+  it("tries a node that it cannot reach less and less often, and at least twice a second", async () => {
+    nodes.length = 1;
+    call("subscribe", "a");
+    const [first = 0, second = 0, third = 0, ...others] = await pausesOf(8, (one) => one.end());
+    expect(first).to.be.within(70, 130);
+    expect(second).to.be.within(145, 255);
+    expect(third).to.be.within(295, 505);
+    for (const pause of others) expect(pause).to.be.within(370, 630);
+    expect(asks[0], "the table may name other nodes").to.equal("table");
+  });
+
+  it("connects again at once behind a connection that has lasted, and not in a loop", async () => {
+    nodes.length = 1;
+    call("subscribe", "a");
+    await settle();
+    await home.pass(LONG_MS);
+    const reconnected = await pausesOf(4, (one) => {
+      one.open();
+      one.end();
+    });
+    expect(reconnected[0]).to.be.below(10);
+    for (const pause of reconnected.slice(1)) expect(pause).to.be.within(90, 110);
+  });
+
+  it("forgets its pauses when the cluster opens again", async () => {
+    nodes.length = 1;
+    call("subscribe", "a");
+    await pausesOf(5, (one) => one.end());
+    connections.at(-1)?.end();
+    reconciler.stop(false);
+    const before = connections.length;
+    reconciler.start();
+    expect(connections.length - before).to.equal(1);
+  });
+
+  it("keeps what is wanted while the cluster is closed, and asks for it when it opens", async () => {
+    call("subscribe", "a");
+    await settle();
+    reconciler.stop(false);
+    expect(connections.map(({ isLeaving }) => isLeaving)).to.deep.equal([true]);
+    await marks();
+    expect(home.time.pending, "timers").to.equal(0);
+    reconciler.onTopology();
+    reconciler.openTo(nodes);
+    reconciler.want(Channel, Buffer.from("b"));
+    await home.pass(LONG_MS);
+    expect(connections).to.have.length(1);
+    expect(errorOf(call("subscribe", "c"))).to.contain("No subscriber");
+    reconciler.start();
+    expect(connections.slice(1).map(asked)).to.deep.equal([["subscribe a", "subscribe b"]]);
+    await settle();
+  });
+
+  it("connects to nodes before the first subscription", () => {
+    reconciler.openTo(nodes);
+    expect(connections.map(({ node }) => node)).to.deep.equal(nodes);
+    reconciler.openTo(nodes);
+    expect(connections).to.have.length(2);
+  });
+
+  it("sends a call of a removed node to another one at once", async () => {
+    const command = call("subscribe", "a");
+    const [first] = connections as [ModelSubscriber];
+    first.open();
+    reconciler.onNodeGone(nodes[1] as ClusterNode);
+    expect(first.isLeaving, "another node").to.equal(false);
+    reconciler.onNodeGone(first.node);
+    expect(first.status).to.equal("end");
+    await home.pass(1);
+    expect(connections.slice(1).map(asked)).to.deep.equal([["subscribe a"]]);
+    await settle();
+    expect((command.completion as Ending).times).to.equal(1);
+  });
+
+  it("keeps the connection to the master of a slot that is removed: only a table names another one", () => {
+    spread();
+    call("ssubscribe", "{a}1");
+    reconciler.onNodeGone(nodes[0] as ClusterNode);
+    expect(connections.map(({ isLeaving }) => isLeaving)).to.deep.equal([false]);
+  });
+
+  it("leaves a silent node for another one after a while, and asks for a table before", async () => {
+    call("subscribe", "a");
+    await settle();
+    asks.length = 0;
+    await home.pass(2000);
+    expect(connections.map(asked), "a request to a node that sends nothing").to.deep.equal([["ping"]]);
+    expect(asks).to.include("table");
+    await home.pass(2000);
+    expect(connections.map(({ node, isLeaving }) => [node, isLeaving])).to.deep.equal([
+      [nodes[0], true],
+      [nodes[1], false],
+    ]);
+  });
+
+  it("stays at a silent node that is the only one", async () => {
+    nodes.length = 1;
+    call("subscribe", "a");
+    await settle();
+    await home.pass(3 * LONG_MS);
+    expect(connections.map(({ isLeaving }) => isLeaving)).to.deep.equal([false]);
+  });
+
+  it("learns the owner that a node names, and asks the others for a table", async () => {
+    const slot = spread();
+    call("ssubscribe", "{a}1");
+    const [first] = connections as [ModelSubscriber];
+    first.open();
+    first.answer(() => new home.modules.ReplyError(`MOVED ${slot} h:2`));
+    expect(asks).to.deep.equal([`${slot} is at 2`, "table"]);
+    asks.length = 0;
+    await home.pass(150);
+    first.answer(() => new home.modules.ReplyError("CLUSTERDOWN Hash slot not served"));
+    expect(asks, "no owner is named").to.deep.equal(["table"]);
+  });
+
+  it("fails a call that nodes redirect again and again, with a pause between the attempts", async () => {
+    const slot = spread();
+    const startedAt = home.time.nowMs;
+    const command = call("ssubscribe", "{a}1");
+    const [first] = connections as [ModelSubscriber];
+    first.open();
+    let answers = 0;
+    const refusal = (one: Command): Error => {
+      if (one === command) answers++;
+      return new home.modules.ReplyError(`MOVED ${slot} h:1`);
+    };
+    while (!command.isSettled) {
+      while (first.answer(refusal));
+      await home.pass(10);
+    }
+    expect(errorOf(command)).to.contain("Too many Cluster redirections");
+    expect(answers).to.equal(MOST_REDIRECTS + 1);
+    expect(home.time.nowMs - startedAt).to.be.above(MOST_REDIRECTS * 90);
+  });
+
+  it("asks for a table when a slot leaves, and does not ask its former master again at once", async () => {
+    spread();
+    call("ssubscribe", "{a}1");
+    await settle();
+    const [first] = connections as [ModelSubscriber];
+    asks.length = 0;
+    first.subscriptions.delete(Shard, Buffer.from("{a}1"));
+    first.shardLost("{a}1");
+    expect(asks).to.deep.equal(["1 at once"]);
+    await home.pass(1);
+    expect(asked(first), "it may be a replica by now").to.deep.equal([]);
+    slots.move(slotOfKey("{a}1"), nodes[1] as ClusterNode);
+    reconciler.onTopology();
+    expect(connections.slice(1).map(asked)).to.deep.equal([["ssubscribe {a}1"]]);
+  });
+
+  it("asks the same master again if the table goes on naming it", async () => {
+    spread();
+    call("ssubscribe", "{a}1");
+    await settle();
+    const [first] = connections as [ModelSubscriber];
+    first.subscriptions.delete(Shard, Buffer.from("{a}1"));
+    first.shardLost("{a}1");
+    await home.pass(LONG_MS);
+    expect(asked(first).filter((one) => one !== "ping")).to.deep.equal(["ssubscribe {a}1"]);
+  });
+
+  it("does not ask nodes without a pause while slots keep moving", async () => {
+    spread();
+    call("ssubscribe", "{a}1");
+    await settle();
+    const [first] = connections as [ModelSubscriber];
+    asks.length = 0;
+    for (let i = 0; i < 20; i++) first.shardLost("{a}1");
+    expect(asks.filter((one) => one === "1 at once")).to.have.length(4);
+    expect(asks.filter((one) => one === "table")).to.have.length(16);
+  });
+
+  it("ends all subscriptions of a kind on every node with one call", async () => {
+    spread();
+    expect((call("sunsubscribe").completion as Ending).times, "no node has one").to.equal(1);
+    slots.move(slotOfKey("{b}1"), nodes[1] as ClusterNode);
+    for (const name of ["{a}1", "{b}1"]) call("ssubscribe", name);
+    await settle();
+    const command = call("sunsubscribe");
+    expect(connections.map(asked)).to.deep.equal([["sunsubscribe"], ["sunsubscribe"]]);
+    expect(reconciler.isWanted(Shard, Buffer.from("{a}1"))).to.equal(false);
+    connections[0]?.answer();
+    expect(command.isSettled, "a node has not answered").to.equal(false);
+    connections[1]?.answer();
+    expect((command.completion as Ending).times).to.equal(1);
+    await home.pass(LONG_MS);
+    expect(connections.flatMap(({ subscriptions }) => subscriptions.names(Shard))).to.deep.equal([]);
+  });
+
+  it("refuses a call whose channels are in several slots", () => {
+    spread();
+    expect(errorOf(call("ssubscribe", "{a}1", "{b}1"))).to.contain("CROSSSLOT");
+    expect(connections).to.deep.equal([]);
+  });
+
+  it("closes a connection to a node that has no slots and no subscriptions any more", async () => {
+    spread();
+    call("ssubscribe", "{a}1");
+    await settle();
+    call("sunsubscribe", "{a}1");
+    await settle();
+    await home.pass(LONG_MS);
+    expect(
+      connections.map(({ isLeaving }) => isLeaving),
+      "it has slots",
+    ).to.deep.equal([false]);
+    (nodes[0] as ClusterNode).shard = null;
+    reconciler.onTopology();
+    expect(connections.map(({ isLeaving }) => isLeaving)).to.deep.equal([true]);
   });
 });

@@ -193,6 +193,21 @@ describe("the command queue", () => {
     kept[0]?.fail(new Error("the connection is lost"));
   });
 
+  it("takes a large batch as a whole: commands that were given up stay so, and the others are not written", () => {
+    const queue = new CommandQueue();
+    const batch = Array.from({ length: 2000 }, () => new Command(get, ["k"], false, IGNORED));
+    // As a lost connection leaves them.
+    for (const command of batch) command.state = CommandState.Sent;
+    const isGivenUp = (index: number): boolean => index % 3 === 0;
+    batch.forEach((command, index) => void (isGivenUp(index) && command.fail(new Error("timed out"))));
+    queue.pushBatch(batch);
+    expect(batch.map(({ state }) => state)).to.deep.equal(
+      batch.map((_, index) => (isGivenUp(index) ? CommandState.Settled : CommandState.Queued)),
+    );
+    expect([queue.unsent, queue.inFlight]).to.deep.equal([2000, 0]);
+    for (const command of batch) command.fail(new Error("the test is over"));
+  });
+
   it("counts the bytes of unanswered and of unsent commands, without those that are given up", () => {
     const queue = new CommandQueue();
     const made = ["a", "bb", "cccc", "dddddddd"].map((key) => new Command(get, [key], false, IGNORED));

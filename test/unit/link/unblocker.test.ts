@@ -10,17 +10,20 @@ import type { LinkOptions } from "../../../src/link/link-options";
 import { Unblocker } from "../../../src/link/unblocker";
 import { deadlines } from "../../../src/util/deadlines";
 import { FakeServer, NO_REPLY } from "../../support/fake-server";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 const UNBLOCKED = new Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-async function until(isTrue: () => boolean): Promise<void> {
+const shortly = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
+
+async function until(isTrue: () => boolean, wait = shortly): Promise<void> {
   const startedAt = performance.now();
   while (!isTrue()) {
     expect(performance.now() - startedAt, "ms waited").to.be.below(10_000);
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await wait();
   }
 }
 
@@ -279,4 +282,86 @@ describe("Unblocker", () => {
       await until(() => told().length > 0);
     });
   }
+});
+
+describe("Unblocker over time", () => {
+  type Modules = typeof import("../../../src/link/unblocker");
+  /** Longer than the idle time after which the second connection is closed. */
+  const LONG_MS = 11_000;
+  let home: InVirtualTime<Modules>;
+  let server: FakeServer;
+  let isHeld: boolean;
+  let unblocker: Unblocker;
+  const queue = { answered: 0 };
+
+  before(() => {
+    home = inVirtualTime<Modules>(() => require("../../../src/link/unblocker"));
+  });
+
+  beforeEach(async () => {
+    home.time.reset();
+    [isHeld, queue.answered] = [true, 0];
+    server = await FakeServer.start((words) => {
+      const text = words.join(" ").toLowerCase();
+      const flags = isHeld ? "b" : "N";
+      if (text.startsWith("client list")) return `id=5 addr=10.0.0.1:4000 flags=${flags} cmd=blpop \n`;
+      return text.startsWith("client unblock") ? 1 : undefined;
+    });
+    const { host: remoteAddress, port: remotePort } = server;
+    const socket = { remoteAddress, remotePort, localAddress: "10.0.0.1", localPort: 4000 };
+    const connection = { state: ConnectionState.Ready, clientId: 5, queue, socket };
+    const current = { connection, resend: () => {} } as never;
+    unblocker = new home.modules.Unblocker(current, {}, { credentials: () => ({}) });
+  });
+
+  afterEach(async () => {
+    unblocker.stop();
+    await server.stop();
+  });
+
+  const count = (word: string): number => server.received.filter((words) => words[1] === word).length;
+
+  async function untilTold(times: number): Promise<void> {
+    await until(
+      () => count("unblock") >= times,
+      () => home.pass(1),
+    );
+  }
+
+  async function endCall(place: number): Promise<void> {
+    const command = new Command(specOf("blpop"), ["k", "0"], false, new PromiseCompletion());
+    command.ensureExtra().place = place;
+    unblocker.recall(command);
+    await untilTold(place + 1);
+    expect(unblocker.takes(command, UNBLOCKED)).to.equal(true);
+    queue.answered = place + 1;
+    await command.promise;
+  }
+
+  it("closes its connection after a while without calls", async () => {
+    await endCall(0);
+    await home.pass(LONG_MS / 2);
+    expect(server.openConnections).to.equal(1);
+    await home.pass(LONG_MS);
+    await until(() => server.openConnections === 0);
+  });
+
+  it("keeps its connection as long as a call is to be ended, however long ago the last one ended", async () => {
+    await endCall(0);
+    await home.pass(LONG_MS / 2);
+    isHeld = false;
+    const command = new Command(specOf("blpop"), ["k", "0"], false, new PromiseCompletion());
+    command.ensureExtra().place = 1;
+    unblocker.recall(command);
+    const asked = count("list");
+    await until(
+      () => count("list") > asked,
+      () => home.pass(1),
+    );
+    await home.pass(LONG_MS);
+    isHeld = true;
+    await untilTold(2);
+    expect(server.connectionCount).to.equal(1);
+    expect(await command.promise, "after its time").to.equal(null);
+  });
 });

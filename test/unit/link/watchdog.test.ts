@@ -5,6 +5,7 @@ import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import type { Connection } from "../../../src/connection/connection";
 import { Verdict, Watchdog } from "../../../src/link/watchdog";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 const IDLE_MS = 40;
 
@@ -203,5 +204,143 @@ describe("Watchdog", () => {
     await new Promise((resolve) => setTimeout(resolve, 150));
     other.stop();
     expect(seen).to.deep.equal([]);
+  });
+});
+
+describe("Watchdog over time", () => {
+  type Modules = typeof import("../../../src/link/watchdog");
+  /** Long enough for each period and delay to be a whole number. */
+  const LONG_MS = 1000;
+  let home: InVirtualTime<Modules>;
+  let silent: Silent;
+  let seen: string[];
+  let verdict: Verdict;
+  let isListening: boolean;
+  let watchdog: Watchdog;
+
+  before(() => {
+    home = inVirtualTime<Modules>(() => require("../../../src/link/watchdog"));
+  });
+
+  beforeEach(() => {
+    home.time.reset();
+    silent = new Silent();
+    silent.lastActivityMs = home.time.nowMs;
+    [seen, verdict, isListening] = [[], Verdict.ServerIsBusy, false];
+    watchdog = new home.modules.Watchdog(LONG_MS, {
+      probe: async () => {
+        seen.push("asked");
+        return verdict;
+      },
+      onDeadConnection: (_silentMs, isReachable) => {
+        seen.push(isReachable ? "dead" : "gone");
+        watchdog.stop();
+      },
+      onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
+      isListening: () => isListening,
+      onQuiet: () => seen.push("quiet"),
+    });
+    watchdog.attach(silent as unknown as Connection);
+  });
+
+  afterEach(async () => {
+    watchdog.stop();
+    expect(await timers()).to.equal(0);
+  });
+
+  /** The ends of passed times are timers as well: those that are due run. */
+  async function timers(): Promise<number> {
+    await home.time.run(() => false, 0);
+    return home.time.pending;
+  }
+
+  it("leaves no timer when it is stopped, also while bytes of the server should arrive", async () => {
+    verdict = Verdict.Served;
+    while (seen.length === 0) await home.pass(1);
+    watchdog.stop();
+    expect(await timers()).to.equal(0);
+    watchdog.wake();
+    expect(await timers(), "it has no connection").to.equal(0);
+  });
+
+  it("gives bytes that the server has written a fifth of the time to arrive", async () => {
+    verdict = Verdict.Served;
+    while (seen.length === 0) await home.pass(1);
+    await home.pass(LONG_MS / 5 - 10);
+    expect(seen).to.deep.equal(["asked"]);
+    await home.pass(20);
+    expect(seen).to.deep.equal(["asked", "asked", "dead"]);
+  });
+
+  it("does not ask before the silence has lasted, and asks soon after that", async () => {
+    await home.pass(LONG_MS - 1);
+    expect(seen).to.deep.equal([]);
+    await home.pass(LONG_MS / 2);
+    expect(seen.slice(0, 1)).to.deep.equal(["asked"]);
+  });
+
+  it("reports a busy server again once bytes have arrived in between", async () => {
+    await home.pass(2 * LONG_MS);
+    expect(seen.filter((word) => word !== "asked")).to.deep.equal(["busy"]);
+    silent.lastActivityMs = home.time.nowMs;
+    await home.pass(3 * LONG_MS);
+    expect(seen.filter((word) => word !== "asked")).to.deep.equal(["busy", "busy"]);
+  });
+
+  for (const [found, count] of [
+    ["Unreachable", 2],
+    ["Served", 1],
+  ] as const) {
+    it(`counts the verdict ${found} anew once bytes have arrived in between`, async () => {
+      verdict = Verdict[found];
+      while (seen.length < count) await home.pass(1);
+      silent.lastActivityMs = home.time.nowMs;
+      await home.pass(LONG_MS - 1);
+      seen.length = 0;
+      while (seen.length < count) await home.pass(1);
+      expect(new Set(seen)).to.deep.equal(new Set(["asked"]));
+    });
+  }
+
+  it("does not take a request that the server holds on purpose for one without a reply", async () => {
+    verdict = Verdict.ConnectionIsDead;
+    silent.command = makeCommand(specOf("wait"), ["1", "0"], false, IGNORED);
+    await home.pass(10 * LONG_MS);
+    expect(seen).to.deep.equal([]);
+    silent.command = makeCommand(specOf("blpop"), ["k", "3"], false, IGNORED);
+    silent.lastActivityMs = home.time.nowMs;
+    await home.pass(3 * LONG_MS + LONG_MS - 1);
+    expect(seen).to.deep.equal([]);
+    await home.pass(LONG_MS);
+    expect(seen).to.deep.equal(["asked", "dead"]);
+  });
+
+  it("tells a listener of silence after half of the time, and not before", async () => {
+    silent.queue.inFlight = 0;
+    isListening = true;
+    const startedAt = home.time.nowMs;
+    while (seen.length === 0) await home.pass(1);
+    expect(seen).to.deep.equal(["quiet"]);
+    expect(home.time.nowMs - startedAt).to.be.within(LONG_MS / 2, LONG_MS);
+  });
+
+  it("takes bytes that the system sends for a sign of life, as often as their number changes", async () => {
+    for (let i = 0; i < 20; i++) {
+      silent.socket._handle.writeQueueSize = i % 2 === 0 ? 1000 : 500;
+      await home.pass(LONG_MS / 2);
+    }
+    expect(seen).to.deep.equal([]);
+    await home.pass(2 * LONG_MS);
+    expect(seen.slice(0, 2)).to.deep.equal(["asked", "busy"]);
+  });
+
+  it("does not take bytes of an earlier connection for a sign of life", async () => {
+    silent.socket._handle.writeQueueSize = 1000;
+    await home.pass(LONG_MS);
+    const next = new Silent();
+    next.lastActivityMs = home.time.nowMs - 10 * LONG_MS;
+    watchdog.attach(next as unknown as Connection);
+    watchdog.look();
+    expect(seen).to.deep.equal(["asked"]);
   });
 });
