@@ -224,7 +224,13 @@ function writeTables(found) {
 }
 
 async function writeSizes() {
-  const head = ["program", "minified, kB", "and compressed, kB", "CPU time of loading, ms", "installed, MB"];
+  const head = [
+    "program",
+    "minified, kB",
+    "minified and compressed, kB",
+    "CPU time of loading, ms",
+    "installed, MB",
+  ];
   replacePart("sizes", table(head, await measureBundles()));
 }
 

@@ -477,7 +477,7 @@ export class OptionError extends SluiceError {
 /**
  * An option or a call needs code that the bundle of the program does not contain. `name` is the part.
  *
- * @advice add the import that the message names; see [bundled programs](moving-from-ioredis.md#bundled-programs)
+ * @advice add the import that the message names; see [bundles](platforms.md#bundles)
  * @section construction
  */
 export class MissingPartError extends SluiceError {
