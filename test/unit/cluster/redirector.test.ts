@@ -3,6 +3,7 @@
 import { expect } from "chai";
 import { askingFor } from "../../../src/cluster/asking";
 import { REDIRECT_DEFAULTS, type RedirectOptions } from "../../../src/cluster/cluster-defaults";
+import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "../../../src/cluster/cluster-errors";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
 import { delayUntilReachable, Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
@@ -33,6 +34,8 @@ describe("Redirector", () => {
   /** The owner of every slot. */
   let owner: ClusterNode;
   let isDenied: boolean;
+  /** How often a table was asked for. */
+  let tables: number;
   let redirector: Redirector;
 
   beforeEach(() => {
@@ -44,6 +47,7 @@ describe("Redirector", () => {
     told = [];
     putBack = [];
     isDenied = false;
+    tables = 0;
     waiting = new OfflineQueue();
     node = new ClusterNode({ host: "h", port: 1 });
     other = new ClusterNode({ host: "h", port: 2 });
@@ -82,7 +86,7 @@ describe("Redirector", () => {
           },
           list: () => [node, other],
           otherMaster: () => other,
-          promote() {},
+          promote: ({ key }: ClusterNode) => void renewed.push(`promote ${key}`),
           renew: ({ key }: ClusterNode) => void renewed.push(`renew ${key}`),
         },
         retries: {
@@ -90,12 +94,12 @@ describe("Redirector", () => {
             returned.push(...back.map((one) => one.command));
             delaysMs.push(...back.map((one) => one.delayMs));
           },
-          onNewOwners: () => {},
+          onNewOwners: (slots: readonly number[]) => void told.push(...slots),
           putBack: (commands: readonly Command[], { delayMs }: { delayMs: number }) =>
             void putBack.push({ commands, delayMs }),
         },
         refresher: {
-          request() {},
+          request: () => tables++,
           get isDenied() {
             return isDenied;
           },
@@ -134,7 +138,7 @@ describe("Redirector", () => {
 
       it("ends the ASKING of a command that leaves", () => {
         const asked = command("get", "a");
-        asked.slot = 7;
+        asked.slot = 0;
         const asking = askingFor(asked);
         for (const one of [asking, asked]) waiting.push(one);
         leave();
@@ -145,7 +149,7 @@ describe("Redirector", () => {
       it("leaves it what was given to its own client", () => {
         const own = command("dbsize");
         const routed = command("get", "a");
-        routed.slot = 7;
+        routed.slot = 0;
         for (const one of [own, routed]) waiting.push(one);
         leave();
         expect(returned).to.deep.equal([routed]);
@@ -186,12 +190,12 @@ describe("Redirector", () => {
 
   it("learns the owner of a slot from MOVED if the table names another one", () => {
     const one = command("get", "a");
-    one.slot = 7;
-    redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"));
+    one.slot = 0;
+    redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:2"));
     expect(moved, "as the table says").to.deep.equal([]);
-    redirector.onReplyError(other, one, new ReplyError("MOVED 7 h:1"));
-    expect(moved).to.deep.equal([`7 ${node.key}`]);
-    redirector.onReplyError(node, one, new ReplyError("ASK 7 h:2"));
+    redirector.onReplyError(other, one, new ReplyError("MOVED 0 h:1"));
+    expect(moved).to.deep.equal([`0 ${node.key}`]);
+    redirector.onReplyError(node, one, new ReplyError("ASK 0 h:2"));
     expect(moved, "ASK is about one command").to.have.length(1);
   });
 
@@ -199,7 +203,7 @@ describe("Redirector", () => {
 
   it("asks another node for a read at once that a replica cannot serve, and lets a master some time", () => {
     const [read, other] = [command("get", "a"), command("get", "a")];
-    for (const one of [read, other]) one.slot = 7;
+    for (const one of [read, other]) one.slot = 0;
     node.role = "slave";
     expect(node.takesReads).to.equal(true);
     expect(redirector.onReplyError(node, read, new ReplyError(UNFIT))).to.equal(true);
@@ -212,19 +216,19 @@ describe("Redirector", () => {
 
   it("counts what nodes have answered, by kind", () => {
     const one = command("get", "a");
-    one.slot = 7;
-    for (const said of ["MOVED 7 h:2", "ASK 7 h:2", "TRYAGAIN later", "CLUSTERDOWN no", UNFIT])
+    one.slot = 0;
+    for (const said of ["MOVED 0 h:2", "ASK 0 h:2", "TRYAGAIN later", "CLUSTERDOWN no", UNFIT])
       redirector.onReplyError(node, one, new ReplyError(said));
     expect(redirector.counts).to.deep.equal({ moved: 1, ask: 1, tryAgain: 1, clusterDown: 1, other: 1 });
   });
 
   it("takes a redirected command out of its automatic batch, which does not wait for it", () => {
-    for (const message of ["MOVED 7 h:2", UNFIT]) {
+    for (const message of ["MOVED 0 h:2", UNFIT]) {
       const [one, stays] = [command("get", "a"), command("get", "b")];
       const batch = new Batch(BatchKind.Automatic, 0, null);
       for (const member of [one, stays]) {
         batch.add(member);
-        member.slot = 7;
+        member.slot = 0;
       }
       redirector.onReplyError(node, one, new ReplyError(message));
       expect([one.batch, stays.batch, batch.left], message).to.deep.equal([null, batch, 1]);
@@ -234,8 +238,8 @@ describe("Redirector", () => {
   it("keeps a redirected command without a delay while the connections are closing", () => {
     isSealed = true;
     const one = command("get", "a");
-    one.slot = 7;
-    expect(redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"))).to.equal(true);
+    one.slot = 0;
+    expect(redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:2"))).to.equal(true);
     expect([returned, delaysMs, moved]).to.deep.equal([[one], [0], []]);
   });
 
@@ -253,23 +257,23 @@ describe("Redirector", () => {
 
   it("counts the detour around a node that said CLUSTERDOWN, and the way back to it, as one try", () => {
     const one = command("get", "a");
-    one.slot = 7;
+    one.slot = 0;
     const triesAfter = (from: ClusterNode, message: string): number | undefined => {
       expect(redirector.onReplyError(from, one, new ReplyError(message)), message).to.equal(true);
       return one.extra?.trail?.count;
     };
     expect(triesAfter(node, "CLUSTERDOWN The cluster is down")).to.equal(1);
     expect(one.extra?.trail?.avoided).to.equal(node.key);
-    expect(triesAfter(other, "MOVED 7 h:1")).to.equal(1);
+    expect(triesAfter(other, "MOVED 0 h:1")).to.equal(1);
     expect(one.extra?.trail?.avoided).to.equal(null);
-    expect(triesAfter(other, "MOVED 7 h:1"), "no detour").to.equal(2);
-    expect(triesAfter(node, "MOVED 7 h:2")).to.equal(3);
+    expect(triesAfter(other, "MOVED 0 h:1"), "no detour").to.equal(2);
+    expect(triesAfter(node, "MOVED 0 h:2")).to.equal(3);
   });
 
   it("leads a command around a node that loses it only while the nodes refuse the table", () => {
     const avoidedAfterLosses = (): string | null | undefined => {
       const one = command("get", "a");
-      one.slot = 7;
+      one.slot = 0;
       for (let losses = 0; losses < 3; losses++)
         redirector.takeOver(node, [one], new ConnectionClosedError());
       return one.extra?.trail?.avoided;
@@ -291,9 +295,9 @@ describe("Redirector", () => {
   });
 
   it("takes nothing while the cluster is closing, and nothing that its link or another user has sent itself", () => {
-    const moved = new ReplyError("MOVED 7 h:2");
+    const moved = new ReplyError("MOVED 0 h:2");
     const [routed, direct, own] = [command("get", "a"), command("get", "a"), command("get", "a")];
-    [routed.slot, own.slot] = [7, 7];
+    [routed.slot, own.slot] = [0, 0];
     own.origin = Origin.Client;
     expect(redirector.onReplyError(node, direct, moved), "not routed").to.equal(false);
     expect(redirector.onReplyError(node, own, moved), "of the client").to.equal(false);
@@ -308,7 +312,7 @@ describe("Redirector", () => {
     made.add(exec);
     const commands = [command("multi"), command("set", "a", "1"), exec];
     (makeTransaction(commands) as ClusterTransaction).isGuarded = true;
-    expect(redirector.onReplyError(node, commands[1] as Command, new ReplyError("MOVED 7 h:2"))).to.equal(
+    expect(redirector.onReplyError(node, commands[1] as Command, new ReplyError("MOVED 0 h:2"))).to.equal(
       true,
     );
     expect(redirector.onReplyError(node, exec, new ReplyError("EXECABORT discarded"))).to.equal(true);
@@ -318,12 +322,13 @@ describe("Redirector", () => {
 
   it("connects anew, once, to a node that redirects to itself: a proxy may lead elsewhere then", () => {
     const one = command("get", "a");
-    one.slot = 7;
-    redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:1"));
-    expect(renewed).to.deep.equal([`hold ${node.key}`, `renew ${node.key}`]);
+    one.slot = 0;
+    redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:1"));
+    const promoted = `promote ${node.key}`;
+    expect(renewed).to.deep.equal([promoted, `hold ${node.key}`, `renew ${node.key}`]);
     node.isRenewed = true;
-    redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:1"));
-    expect(renewed).to.have.length(2);
+    redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:1"));
+    expect(renewed.slice(3)).to.deep.equal([promoted]);
     expect(moved).to.deep.equal([]);
   });
 
@@ -332,10 +337,10 @@ describe("Redirector", () => {
     const nodes = [node, other, third];
     (redirector as unknown as { deps: { pool: { list(): ClusterNode[] } } }).deps.pool.list = () => nodes;
     const one = command("get", "a");
-    one.slot = 7;
+    one.slot = 0;
     const asked: (string | undefined)[] = [];
     for (const from of [node, other]) {
-      redirector.onReplyError(from, one, new ReplyError("ASK 7 ?:2"));
+      redirector.onReplyError(from, one, new ReplyError("ASK 0 ?:2"));
       asked.push(one.extra?.trail?.next?.host);
     }
     expect(asked).to.deep.equal(["h", "i"]);
@@ -344,19 +349,19 @@ describe("Redirector", () => {
 
   it("waits at a named node that cannot be reached, longer with each attempt", () => {
     const one = command("get", "a");
-    one.slot = 7;
+    one.slot = 0;
     other.isDown = true;
     other.isLost = true;
-    for (let i = 0; i < 6; i++) redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"));
+    for (let i = 0; i < 6; i++) redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:2"));
     expect(delaysMs).to.deep.equal([100, 100, 100, 100, 200, 400]);
   });
 
   it("gives two nodes that name each other time to agree", () => {
     const one = command("get", "a");
-    one.slot = 7;
+    one.slot = 0;
     for (let i = 0; i < 4; i++) {
-      redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"));
-      redirector.onReplyError(other, one, new ReplyError("MOVED 7 h:1"));
+      redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:2"));
+      redirector.onReplyError(other, one, new ReplyError("MOVED 0 h:1"));
     }
     expect(delaysMs[0]).to.equal(0);
     expect(delaysMs.at(-1)).to.be.above(0);
@@ -366,7 +371,7 @@ describe("Redirector", () => {
   it("fails a command that the cluster does not serve if the option says so", () => {
     options = { ...options, retryDelayOnClusterDown: 0 };
     const one = command("get", "a");
-    one.slot = 7;
+    one.slot = 0;
     expect(redirector.onReplyError(node, one, new ReplyError("CLUSTERDOWN The cluster is down"))).to.equal(
       false,
     );
@@ -375,7 +380,7 @@ describe("Redirector", () => {
 
   it("reads from other nodes for a while when a replica is without a cluster", () => {
     const one = command("get", "a");
-    one.slot = 7;
+    one.slot = 0;
     node.role = "slave";
     redirector.onReplyError(node, one, new ReplyError("CLUSTERDOWN The cluster is down"));
     expect(node.takesReads).to.equal(false);
@@ -383,7 +388,7 @@ describe("Redirector", () => {
 
   it("counts an attempt for each command of a slot that no node can take, and puts those back that have more", () => {
     const [fresh, spent] = [command("get", "a"), command("get", "b")];
-    for (const one of [fresh, spent]) one.slot = 7;
+    for (const one of [fresh, spent]) one.slot = 0;
     spent.ensureExtra().ensureTrail().count = options.maxRedirections;
     redirector.onUnreachable(node, [fresh, spent]);
     expect([fresh.isSettled, spent.isSettled]).to.deep.equal([false, true]);
@@ -398,12 +403,12 @@ describe("Redirector", () => {
       redirector.takeOver(node, [one], new ConnectionClosedError());
       return delaysMs.at(-1);
     };
-    expect([delayAfterLoss(7), delayAfterLoss(-1)]).to.deep.equal([0, 100]);
+    expect([delayAfterLoss(0), delayAfterLoss(-1)]).to.deep.equal([0, 100]);
     isSealed = true;
-    expect(delayAfterLoss(7)).to.equal(100);
+    expect(delayAfterLoss(0)).to.equal(100);
   });
 
-  function routed(slot = 7): Command {
+  function routed(slot = 0): Command {
     const one = command("get", "a");
     one.slot = slot;
     return one;
@@ -438,7 +443,7 @@ describe("Redirector", () => {
     const one = routed();
     const ignored = new ReplyError("ERR unknown command 'ASKING'");
     one.ensureExtra().ensureTrail().askingError = ignored;
-    expect(redirector.onReplyError(node, one, new ReplyError("MOVED 7 h:2"))).to.equal(true);
+    expect(redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:2"))).to.equal(true);
     expect((one.completion as Ending).error).to.equal(ignored);
     expect(returned).to.deep.equal([]);
   });
@@ -452,7 +457,7 @@ describe("Redirector", () => {
   it("counts an ASK to a lost connection, and the loss there, as one try", () => {
     const triesAndDelay = (): unknown[] => {
       const one = routed();
-      redirector.onReplyError(node, one, new ReplyError("ASK 7 h:2"));
+      redirector.onReplyError(node, one, new ReplyError("ASK 0 h:2"));
       return [one.extra?.trail?.count, delaysMs.at(-1)];
     };
     expect(triesAndDelay()).to.deep.equal([1, 0]);
@@ -466,7 +471,7 @@ describe("Redirector", () => {
     const delayBack = (): number | undefined => {
       const one = routed();
       redirector.onReplyError(node, one, new ReplyError("CLUSTERDOWN The cluster is down"));
-      redirector.onReplyError(other, one, new ReplyError("MOVED 7 h:1"));
+      redirector.onReplyError(other, one, new ReplyError("MOVED 0 h:1"));
       return delaysMs.at(-1);
     };
     expect(delayBack()).to.equal(0);
@@ -476,12 +481,12 @@ describe("Redirector", () => {
 
   it("reads from other nodes for a while when a replica does not serve the slot, as the table says", () => {
     node.role = "slave";
-    redirector.onReplyError(node, routed(), new ReplyError("MOVED 7 h:2"));
+    redirector.onReplyError(node, routed(), new ReplyError("MOVED 0 h:2"));
     expect([node.takesReads, moved]).to.deep.equal([false, []]);
     const third = new ClusterNode({ host: "h", port: 3 });
     third.role = "slave";
-    redirector.onReplyError(third, routed(), new ReplyError("MOVED 7 h:1"));
-    expect([third.takesReads, moved], "the table is stale").to.deep.equal([true, [`7 ${node.key}`]]);
+    redirector.onReplyError(third, routed(), new ReplyError("MOVED 0 h:1"));
+    expect([third.takesReads, moved], "the table is stale").to.deep.equal([true, [`0 ${node.key}`]]);
   });
 
   it("leads the commands that wait for a lost owner to the new one", () => {
@@ -492,7 +497,7 @@ describe("Redirector", () => {
       other.isLost = isLost;
       other.client = node.client;
       waiting.push(waits);
-      redirector.onReplyError(third, asking, new ReplyError("MOVED 7 h:1"));
+      redirector.onReplyError(third, asking, new ReplyError("MOVED 0 h:1"));
       expect([moved.length, returned.includes(waits)]).to.deep.equal([isLost ? 2 : 1, isLost]);
       for (const one of waiting.takeAll()) one.fail(new Error("the test is over"));
     }
@@ -501,9 +506,9 @@ describe("Redirector", () => {
   it("asks a nameless node again if no other master has its port, and waits if none has it", () => {
     const one = routed();
     one.ensureExtra().ensureTrail().nodes.push(other.key);
-    redirector.onReplyError(node, one, new ReplyError("ASK 7 ?:2"));
+    redirector.onReplyError(node, one, new ReplyError("ASK 0 ?:2"));
     expect([one.extra?.trail?.next?.port, delaysMs]).to.deep.equal([2, [0]]);
-    redirector.onReplyError(node, one, new ReplyError("ASK 7 ?:5"));
+    redirector.onReplyError(node, one, new ReplyError("ASK 0 ?:5"));
     expect([returned, delaysMs]).to.deep.equal([
       [one, one],
       [0, 100],
@@ -517,5 +522,54 @@ describe("Redirector", () => {
     const one = routed();
     for (let losses = 0; losses < 3; losses++) redirector.takeOver(node, [one], new ConnectionClosedError());
     expect([one.extra?.trail?.avoided, delaysMs]).to.deep.equal([null, [100, 100, 100]]);
+  });
+
+  it("leaves a command with an error that is about the command itself", () => {
+    const one = routed();
+    expect(redirector.onReplyError(node, one, new ReplyError("WRONGTYPE wrong kind of value"))).to.equal(false);
+    expect([one.isSettled, returned, tables]).to.deep.equal([false, [], 0]);
+  });
+
+  it("leaves a redirected command that has ended for its caller", () => {
+    const one = routed();
+    one.fail(new Error("timed out"));
+    expect(redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:2"))).to.equal(false);
+    expect(returned).to.deep.equal([]);
+  });
+
+  it("uses a node as a master that another one names, also before the next table", () => {
+    redirector.onReplyError(node, routed(), new ReplyError("MOVED 0 h:2"));
+    expect(renewed).to.deep.equal([`promote ${other.key}`]);
+    expect(tables).to.equal(1);
+  });
+
+  it("asks for a table when commands come back, and tells the waiting ones which slots have moved", () => {
+    redirector.onNewOwners([3, 4]);
+    expect([told, tables]).to.deep.equal([[3, 4], 0]);
+    waiting.push(routed());
+    redirector.onNewOwners([]);
+    expect([returned.length, tables]).to.deep.equal([1, 1]);
+  });
+
+  it("tells with the error of the last attempt whether the command may have run", () => {
+    for (const mayHaveRun of [false, true]) {
+      const one = routed();
+      one.mayHaveRun = mayHaveRun;
+      one.ensureExtra().ensureTrail().count = options.maxRedirections;
+      redirector.takeOver(node, [one], new ConnectionClosedError());
+      const { error } = one.completion as Ending;
+      expect(error).to.be.instanceOf(
+        mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError,
+      );
+    }
+  });
+
+  it("ends the members of a transaction whose EXEC has ended, with the loss", () => {
+    const commands = [command("multi"), command("set", "a", "1"), command("exec")];
+    makeTransaction(commands);
+    commands[2]?.fail(new Error("timed out"));
+    redirector.takeOver(node, commands, new ConnectionClosedError());
+    expect(commands.map(({ isSettled }) => isSettled)).to.deep.equal([true, true, true]);
+    expect(returned).to.deep.equal([]);
   });
 });

@@ -67,20 +67,20 @@ describe("retry queue", () => {
   }
 
   it("lets commands of one slot out together, returned ones before arrivals", () => {
-    giveBack(command("a", 1), "not served", 100);
-    expect(retries.isHeld(1)).to.equal(true);
+    giveBack(command("a", 0), "not served", 100);
+    expect(retries.isHeld(0)).to.equal(true);
     expect(retries.isHeld(2)).to.equal(false);
-    retries.lineUp(command("d", 1));
+    retries.lineUp(command("d", 0));
     clock.tick(50);
     // Sent before the slot was held, answered after: older than what lined up.
-    giveBack(command("b", 1), "not served", 100);
+    giveBack(command("b", 0), "not served", 100);
     giveBack(command("c", 2), "not served", 100);
     expect(retries.size).to.equal(4);
     clock.tick(49);
     expect(left).to.deep.equal([]);
     clock.tick(1);
     expect(left).to.deep.equal(["a", "b", "d"]);
-    expect(retries.isHeld(1)).to.equal(false);
+    expect(retries.isHeld(0)).to.equal(false);
     expect(retries.isHeld(2)).to.equal(true);
     clock.tick(50);
     expect(left).to.deep.equal(["a", "b", "d", "c"]);
@@ -100,9 +100,9 @@ describe("retry queue", () => {
   });
 
   it("tells whether a command waits for a delay, and not only for others of its slot", () => {
-    give("a", 1);
-    retries.hold(1, node);
-    retries.lineUp(command("b", 1));
+    give("a", 0);
+    retries.hold(0, node);
+    retries.lineUp(command("b", 0));
     expect(retries.hasDelayed, "for another command").to.equal(false);
     giveBack(command("c", 2), "not served", 100);
     expect(retries.hasDelayed, "for an owner").to.equal(true);
@@ -126,11 +126,11 @@ describe("retry queue", () => {
   });
 
   it("keeps waiting for the command for which a slot is held already", () => {
-    const first = give("first", 1);
-    retries.hold(1, node);
-    const second = give("second", 1);
-    retries.holdAll([1], node);
-    retries.lineUp(command("new", 1));
+    const first = give("first", 0);
+    retries.hold(0, node);
+    const second = give("second", 0);
+    retries.holdAll([0], node);
+    retries.lineUp(command("new", 0));
     first.fulfil(null, TEXT);
     expect(left).to.deep.equal(["new"]);
     second.fulfil(null, TEXT);
@@ -148,7 +148,7 @@ describe("retry queue", () => {
   });
 
   it("does not spend the long delay of one slot with the short one of another", () => {
-    giveBack(command("often", 1), "not served", 2000);
+    giveBack(command("often", 0), "not served", 2000);
     for (let slot = 2; slot < 20; slot++) {
       giveBack(command(`${slot}`, slot), "not served", 100);
       clock.tick(100);
@@ -156,14 +156,14 @@ describe("retry queue", () => {
     }
     expect(left).to.deep.equal([]);
     // In the same slot the longest delay decides for all: their order is kept.
-    giveBack(command("first", 1), "not served", 100);
-    retries.lineUp(command("behind", 1));
+    giveBack(command("first", 0), "not served", 100);
+    retries.lineUp(command("behind", 0));
     clock.tick(100);
     expect(left).to.deep.equal([]);
     clock.tick(100);
     expect(left).to.deep.equal(["often", "first", "behind"]);
-    giveBack(command("short", 1), "not served", 100);
-    giveBack(command("long", 1), "not served", 400);
+    giveBack(command("short", 0), "not served", 100);
+    giveBack(command("long", 0), "not served", 400);
     clock.tick(399);
     expect(left).to.have.length(3);
     clock.tick(1);
@@ -171,11 +171,11 @@ describe("retry queue", () => {
   });
 
   it("lets commands that hold no slot go one by one", () => {
-    giveBack(command("a", 1), "try again", 300);
-    giveBack(command("b", 1), "try again", 100);
+    giveBack(command("a", 0), "try again", 300);
+    giveBack(command("b", 0), "try again", 100);
     giveBack(command("without keys", -1), "not served", 200);
-    expect(retries.isHeld(1)).to.equal(false);
-    retries.onNewOwners([1, 2, 3]);
+    expect(retries.isHeld(0)).to.equal(false);
+    retries.onNewOwners([0, 2, 3]);
     expect(left).to.deep.equal([]);
     clock.tick(100);
     expect(left).to.deep.equal(["b"]);
@@ -186,40 +186,40 @@ describe("retry queue", () => {
   });
 
   it("sends a command that waits alone behind those for which its slot is held by then", () => {
-    giveBack(command("b", 1), "try again", 100);
-    giveBack(command("a", 1), "not served", 300);
+    giveBack(command("b", 0), "try again", 100);
+    giveBack(command("a", 0), "not served", 300);
     expectOrder(["a", "b"], 300);
   });
 
   it("lets the longest wait decide, whatever the later reason is", () => {
-    giveBack(command("a", 1), "not served", 100);
-    giveBack(command("b", 1), "not served", 10);
+    giveBack(command("a", 0), "not served", 100);
+    giveBack(command("b", 0), "not served", 10);
     expectOrder(["a", "b"], 100);
   });
 
   it("opens early on news", () => {
-    giveBack(command("a", 1), "not served", 5000);
+    giveBack(command("a", 0), "not served", 5000);
     retries.putBack([command("b", 2)], { reason: "not served", delayMs: 5000 });
     giveBack(command("c", 3), "moved", 200);
-    retries.onNewOwners([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    retries.onNewOwners([0, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(left).to.deep.equal(["a", "b"]);
     clock.tick(10_000);
     expect(left).to.deep.equal(["a", "b", "c"]);
   });
 
   it("forgets commands that ended while they waited", () => {
-    const late = command("a", 1);
+    const late = command("a", 0);
     giveBack(late, "not served", 100);
-    giveBack(command("b", 1), "not served", 100);
+    giveBack(command("b", 0), "not served", 100);
     late.fulfil(null, TEXT);
     clock.tick(100);
     expect(left).to.deep.equal(["b"]);
   });
 
   it("waits until the node has answered or given back what it has of the slot", () => {
-    const [a, b, other, c, d] = [give("a", 1), give("b", 1), give("other", 2), give("c", 1), give("d", 1)];
+    const [a, b, other, c, d] = [give("a", 0), give("b", 0), give("other", 2), give("c", 0), give("d", 0)];
     giveBack(a, "moved", 0);
-    retries.lineUp(command("new", 1));
+    retries.lineUp(command("new", 0));
     expect(left).to.deep.equal([]);
     expect(retries.isHeld(2)).to.equal(false);
     b.fulfil(null, TEXT);
@@ -227,14 +227,14 @@ describe("retry queue", () => {
     expect(left).to.deep.equal([]);
     d.fulfil(null, TEXT);
     expect(left).to.deep.equal(["a", "c", "new"]);
-    expect(retries.isHeld(1)).to.equal(false);
+    expect(retries.isHeld(0)).to.equal(false);
     expect(other.isSettled).to.equal(false);
   });
 
   it("waits for the older ones when the youngest is given up", () => {
-    const [older, younger] = [give("older", 1), give("younger", 1)];
-    retries.hold(1, node);
-    retries.lineUp(command("new", 1));
+    const [older, younger] = [give("older", 0), give("younger", 0)];
+    retries.hold(0, node);
+    retries.lineUp(command("new", 0));
     younger.fail(new Error("timeout"));
     expect(left).to.deep.equal([]);
     giveBack(older, "moved", 0);
@@ -242,23 +242,23 @@ describe("retry queue", () => {
   });
 
   it("holds a slot only if the node has something of it, and not for ever", () => {
-    retries.hold(1, node);
-    expect(retries.isHeld(1)).to.equal(false);
-    give("stuck", 1);
-    retries.hold(1, node);
-    retries.lineUp(command("a", 1));
+    retries.hold(0, node);
+    expect(retries.isHeld(0)).to.equal(false);
+    give("stuck", 0);
+    retries.hold(0, node);
+    retries.lineUp(command("a", 0));
     clock.tick(999);
     expect(left).to.deep.equal([]);
     clock.tick(1);
     expect(left).to.deep.equal(["a"]);
-    expect(retries.isHeld(1)).to.equal(false);
+    expect(retries.isHeld(0)).to.equal(false);
   });
 
   it("holds a slot while the node answers other commands, however long, and not much longer", () => {
     const others = Array.from({ length: 8 }, (_, i) => give(`other ${i}`, 2));
-    give("old", 1);
-    retries.hold(1, node);
-    retries.lineUp(command("new", 1));
+    give("old", 0);
+    retries.hold(0, node);
+    retries.lineUp(command("new", 0));
     for (const other of others) {
       clock.tick(900);
       given = given.filter((one) => one !== other);
@@ -270,9 +270,9 @@ describe("retry queue", () => {
 
   it("a pause of the process does not count as silence of the node", () => {
     const other = give("other", 2);
-    const old = give("old", 1);
-    retries.hold(1, node);
-    retries.lineUp(command("new", 1));
+    const old = give("old", 0);
+    retries.hold(0, node);
+    retries.lineUp(command("new", 0));
     // The timer runs late, and before the replies are read.
     clock.setSystemTime(Date.now() + 5000);
     clock.tick(500);
@@ -294,21 +294,21 @@ describe("retry queue", () => {
     });
     retries.resume();
     const asked = ["a", "b"].map((name) => {
-      const made = command(name, 1);
+      const made = command(name, 0);
       const next = { host: "h", port: 1, isAsk: true };
       made.ensureExtra().trail = { count: 1, nodes: [], next, avoided: null, askingError: null };
       return made;
     });
-    const rest = give("c", 1);
+    const rest = give("c", 0);
     for (const one of asked) giveBack(one, "moved", 0);
     giveBack(rest, "moved", 0);
-    retries.lineUp(command("new", 1));
+    retries.lineUp(command("new", 0));
     expect(left).to.deep.equal(["a", "b"]);
     sent[0]?.fulfil(null, TEXT);
     expect(left).to.deep.equal(["a", "b"]);
     sent[1]?.fulfil(null, TEXT);
     expect(left).to.deep.equal(["a", "b", "c", "new"]);
-    expect(retries.isHeld(1)).to.equal(false);
+    expect(retries.isHeld(0)).to.equal(false);
   });
 
   describe("after a refusal", () => {
@@ -316,12 +316,12 @@ describe("retry queue", () => {
     function sentAfter(end: (first: Command) => void): string[] {
       retries = queue((commands) => {
         left.push(...commands.map(({ args }) => String(args[0])));
-        if (retries.isHeld(1)) retries.holdBehind(commands, node);
+        if (retries.isHeld(0)) retries.holdBehind(commands, node);
       });
       retries.resume();
-      const first = command("first", 1);
+      const first = command("first", 0);
       giveBack(first, "not served", 100);
-      for (const name of ["second", "third"]) retries.lineUp(command(name, 1));
+      for (const name of ["second", "third"]) retries.lineUp(command(name, 0));
       clock.tick(100);
       expect(left.splice(0)).to.deep.equal(["first"]);
       end(first);
@@ -347,15 +347,15 @@ describe("retry queue", () => {
   });
 
   it("keeps what could not be sent before all that waits", () => {
-    giveBack(command("b", 1), "not served", 100);
-    retries.putBack([command("a", 1)], { reason: "not served", delayMs: 50 });
+    giveBack(command("b", 0), "not served", 100);
+    retries.putBack([command("a", 0)], { reason: "not served", delayMs: 50 });
     clock.tick(100);
     expect(left).to.deep.equal(["a", "b"]);
   });
 
   it("keeps what comes back while the cluster is closed, in order, and sends all of it when it is open", () => {
-    giveBack(command("b", 1), "not served", 100);
-    retries.lineUp(command("c", 1));
+    giveBack(command("b", 0), "not served", 100);
+    retries.lineUp(command("c", 0));
     retries.pause();
     giveBack(command("other", 2), "moved", 0);
     clock.tick(1000);
@@ -367,13 +367,13 @@ describe("retry queue", () => {
   });
 
   it("hands everything over at once, oldest first", () => {
-    giveBack(command("a", 1), "not served", 100);
-    retries.lineUp(command("c", 1));
+    giveBack(command("a", 0), "not served", 100);
+    retries.lineUp(command("c", 0));
     giveBack(command("b", 2), "try again", 100);
     expect(retries.takeAll().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);
     clock.tick(1000);
     expect(left).to.deep.equal([]);
-    expect(retries.isHeld(1)).to.equal(false);
+    expect(retries.isHeld(0)).to.equal(false);
   });
 
   it("waits longer from the fifth try on, within bounds", () => {
@@ -383,5 +383,55 @@ describe("retry queue", () => {
     // Servers take 15 s to notice a failed master by default, and some more to replace it.
     expect(delays.reduce((sum, delayMs) => sum + delayMs)).to.be.within(30_000, 40_000);
     expect(grownDelay(5000, 10)).to.equal(5000);
+  });
+
+  it("opens the slot before the last commands that wait for it are sent", () => {
+    const held: boolean[] = [];
+    retries = queue(() => void held.push(retries.isHeld(0)));
+    retries.resume();
+    const last = give("a", 0);
+    retries.hold(0, node);
+    for (const name of ["b", "c"]) retries.lineUp(command(name, 0));
+    last.fulfil(null, TEXT);
+    expect(held).to.deep.equal([false]);
+  });
+
+  it("keeps a command that goes to the owner before one that a node has named", () => {
+    const sent: Command[][] = [];
+    retries = queue((commands) => void sent.push([...commands]));
+    retries.resume();
+    const [plain, asked] = [command("plain", 0), command("asked", 0)];
+    const next = { host: "h", port: 1, isAsk: true };
+    asked.ensureExtra().trail = { count: 1, nodes: [], next, avoided: null, askingError: null };
+    const last = give("last", 0);
+    retries.hold(0, node);
+    for (const one of [plain, asked]) retries.lineUp(one);
+    last.fulfil(null, TEXT);
+    expect(sent).to.deep.equal([[plain], [asked]]);
+  });
+
+  it("waits behind no command that may block or has no slot", () => {
+    const blocking = new Command(specOf("blpop"), ["k", "0"], false, new PromiseCompletion());
+    blocking.slot = 0;
+    retries.holdBehind([blocking], node);
+    retries.holdBehind([command("without keys", -1)], node);
+    expect([retries.isHeld(0), retries.isHeld(-1)]).to.deep.equal([false, false]);
+    const one = command("a", 0);
+    retries.holdBehind([one, blocking], node);
+    expect(retries.isHeld(0)).to.equal(true);
+    one.fulfil(null, TEXT);
+    expect(retries.isHeld(0)).to.equal(false);
+    blocking.fulfil(null, TEXT);
+  });
+
+  it("waits for nothing any more once everything was handed over", () => {
+    const [older, younger] = [give("older", 0), give("younger", 0)];
+    retries.hold(0, node);
+    retries.lineUp(command("new", 0));
+    expect(retries.takeAll()).to.have.length(1);
+    younger.fail(new Error("timeout"));
+    expect(clock.countTimers()).to.equal(0);
+    older.fail(new Error("timeout"));
+    expect(left).to.deep.equal([]);
   });
 });

@@ -181,6 +181,7 @@ describe("ClusterRouter", () => {
     waited.slot = slotOfKey("c");
     router.sendAgain([waited]);
     expect(sent).to.deep.equal(["2 get"]);
+    expect(retries.isHeld(waited.slot), "it may be redirected").to.equal(true);
     pool.lose(nodes[1] as ClusterNode);
     const later = commands.make("get", "d");
     later.slot = slotOfKey("d");
@@ -226,6 +227,7 @@ describe("ClusterRouter", () => {
     pool.lose(first);
     clock?.tick(RETRY_DELAY_MS);
     expect([sent, retried]).to.deep.equal([["2 get"], []]);
+    expect(retries.isHeld(slot), "the other master may redirect it").to.equal(true);
   });
 
   it("gives the commands of a lost owner back if no other master can be asked", () => {
@@ -292,18 +294,50 @@ describe("ClusterRouter", () => {
       choose = () => {
         throw new Error("no choice");
       };
+      const sentBefore: number[] = [];
       for (const dispatch of [
         (one: Command) => router.dispatch(one),
         (one: Command) => router.dispatchBatch([one, commands.make("set", "a", "1")]),
       ]) {
         const ending = new Ending();
+        const { reject } = ending;
+        ending.reject = (...how) => {
+          sentBefore.push(sent.length);
+          reject.apply(ending, how);
+        };
         const read = new Command(specOf("get"), ["a"], false, ending);
         commands.add(read);
         dispatch(read);
         expect(ending.error?.message).to.equal("no choice");
       }
       expect(sent).to.deep.equal(["1 set"]);
+      expect(sentBefore, "code of its caller runs when all of its batch is sent").to.deep.equal([0, 1]);
     });
+
+    it("asks a node of the role that the reads prefer for a read without keys, and a master for other commands", () => {
+      (nodes[1] as ClusterNode).role = "slave";
+      choose = () => nodes[1] as ClusterNode;
+      for (let i = 0; i < 20; i++) for (const name of ["dbsize", "ping"]) router.dispatch(commands.make(name));
+      expect(new Set(sent)).to.deep.equal(new Set(["2 dbsize", "1 ping"]));
+    });
+  });
+
+  it("treats the first slot like the others", () => {
+    const key = "k596";
+    const slot = slotOfKey(key);
+    expect(slot).to.equal(0);
+    const first = commands.make("get", key);
+    router.dispatch(first);
+    expect(retries.isHeld(slot), "its owner is not known").to.equal(true);
+    first.fulfil("1", { protocol: 2, replyMapping: "legacy" });
+    const [one, other] = nodes as [ClusterNode, ClusterNode];
+    slots.move(slot, one);
+    slots.move(slotOfKey("a"), other);
+    for (let i = 0; i < 20; i++) {
+      sent = [];
+      router.dispatchBatch([commands.make("get", key), commands.make("ping"), commands.make("get", "a")]);
+      expect(sent).to.have.members(["1 get", "1 ping", "2 get"]);
+    }
   });
 
   it("discards a transaction that was given up while it waited, and sends the commands behind it", () => {

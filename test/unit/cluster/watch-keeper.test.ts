@@ -49,44 +49,44 @@ describe("WatchKeeper", () => {
   };
 
   it("lets a transaction pass over the connection of its WATCH, and over any where nothing is watched", () => {
-    expect(refusal(1)).to.equal(undefined);
-    note("watch", 1);
-    expect([refusal(1), refusal(2, other)]).to.deep.equal([undefined, undefined]);
+    expect(refusal(0)).to.equal(undefined);
+    note("watch", 0);
+    expect([refusal(0), refusal(2, other)]).to.deep.equal([undefined, undefined]);
   });
 
   it("refuses it on another node, and on the next connection to the same one; then that is over", () => {
-    note("watch", 1);
+    note("watch", 0);
     note("watch", 2);
     note("watch", 3);
-    expect(refusal(1, other)).to.match(/watch/i);
+    expect(refusal(0, other)).to.match(/watch/i);
     link.connection = {};
     expect(refusal(2)).to.match(/watch/i);
     link.connection = null;
     expect(refusal(3)).to.match(/watch/i);
-    expect([refusal(1, other), refusal(2), refusal(3)]).to.deep.equal([undefined, undefined, undefined]);
+    expect([refusal(0, other), refusal(2), refusal(3)]).to.deep.equal([undefined, undefined, undefined]);
   });
 
   it("lets a WATCH count that waited for the first connection", () => {
     link.connection = null;
-    note("watch", 1);
+    note("watch", 0);
     note("watch", 2);
     link.connection = {};
-    expect(refusal(1)).to.equal(undefined);
+    expect(refusal(0)).to.equal(undefined);
     expect(refusal(2, other), "on another node it does not").to.match(/watch/i);
   });
 
   it("refuses it when something else has ended the guard of the connection", () => {
-    note("watch", 1);
+    note("watch", 0);
     link.session.endedGuards++;
-    expect(refusal(1)).to.include("ended the WATCH");
-    note("watch", 1);
-    expect(refusal(1), "a WATCH after that counts").to.equal(undefined);
+    expect(refusal(0)).to.include("ended the WATCH");
+    note("watch", 0);
+    expect(refusal(0), "a WATCH after that counts").to.equal(undefined);
   });
 
   it("tells the other connections of an UNWATCH, each once and only where one can be written to", () => {
     const third = new ModelLink();
     third.isWritable = false;
-    note("watch", 1);
+    note("watch", 0);
     note("watch", 2, other);
     note("watch", 3, other);
     note("watch", 4, third);
@@ -101,9 +101,9 @@ describe("WatchKeeper", () => {
   });
 
   it("forgets all when it is cleared, and heeds no WATCH without a slot", () => {
-    note("watch", 1);
+    note("watch", 0);
     keeper.clear();
     note("watch", NO_SLOT);
-    expect([refusal(1, other), refusal(NO_SLOT, other)]).to.deep.equal([undefined, undefined]);
+    expect([refusal(0, other), refusal(NO_SLOT, other)]).to.deep.equal([undefined, undefined]);
   });
 });
