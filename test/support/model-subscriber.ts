@@ -90,6 +90,10 @@ export class ModelSubscriber {
     this.supervisor.takeover.takeOver(left, new ConnectionClosedError());
   }
 
+  report(type: string, error: Error): void {
+    this.supervisor.onNamedError(type, error);
+  }
+
   shardLost(channel: string): void {
     this.supervisor.onShardLost(Buffer.from(channel));
   }

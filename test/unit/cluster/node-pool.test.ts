@@ -1,7 +1,7 @@
 /** The pool of nodes: what a change of role means for the client of a node. */
 
 import { expect } from "chai";
-import { ClusterNode, type NodeClient } from "../../../src/cluster/cluster-node";
+import { ClusterNode, type NodeClient, Shard } from "../../../src/cluster/cluster-node";
 import { NodePool } from "../../../src/cluster/node-pool";
 
 describe("NodePool, when a table changes the role of a master", () => {
@@ -192,4 +192,126 @@ describe("NodePool, when any node will do", () => {
     pool.regain(other);
     expect(pool.lost()).to.deep.equal([]);
   });
+
+  it("begins with the nodes of the user, whose clients it opens", () => {
+    const begun = make();
+    begun.pool.beginWith([
+      { host: "h", port: 1 },
+      { host: "h", port: 2 },
+    ]);
+    expect(begun.pool.list().map(({ key }) => key)).to.deep.equal(["h:1", "h:2"]);
+    expect([begun.opened, begun.pool.size, begun.pool.allClients()]).to.deep.equal([
+      begun.pool.list().map(({ client }) => client),
+      2,
+      begun.opened,
+    ]);
+  });
+
+  it("tries a removed node anew if a command still leads to it, and knows it again", () => {
+    const { pool: mine } = make();
+    const node = mine.at({ host: "h", port: 1 }) as ClusterNode;
+    mine.setMembers(new Map([[node, "master"]]));
+    node.shard = new Shard(node, []);
+    mine.lose(node);
+    expect([node.isDown, node.isLost]).to.deep.equal([true, true]);
+    mine.setMembers(new Map());
+    expect([node.isDown, node.isLost, node.shard]).to.deep.equal([false, false, null]);
+    const other = new ClusterNode(node.address);
+    expect(mine.clientOf(node)).to.equal(node.client);
+    expect(mine.at(other.address)).to.equal(node);
+  });
+
+  it("opens no lasting client while the cluster is closed", () => {
+    const { pool: mine, opened } = make();
+    const node = new ClusterNode({ host: "h", port: 1 });
+    mine.isSealed = true;
+    expect((mine.clientOf(node) as unknown as ModelClient).isDisconnected).to.equal(true);
+    expect([node.client, mine.size, opened, mine.list()]).to.deep.equal([null, 0, [], []]);
+    expect(mine.at(node.address)).to.not.equal(node);
+  });
+
+  it("takes the slots from a master that becomes a replica, and leaves them to one that becomes a master", () => {
+    const { pool: mine } = make();
+    const node = mine.at({ host: "h", port: 1 }) as ClusterNode;
+    mine.setMembers(new Map([[node, "master"]]));
+    const shard = new Shard(node, []);
+    node.shard = shard;
+    mine.promote(node);
+    expect(node.shard).to.equal(shard);
+    mine.setMembers(new Map([[node, "slave"]]));
+    expect(node.shard).to.equal(null);
+    node.shard = shard;
+    mine.promote(node);
+    expect([node.role, node.shard]).to.deep.equal(["master", shard]);
+  });
+
+  it("lets nobody know of a client that is not its own, and tells when the last one is gone", () => {
+    const { pool: mine, events } = make();
+    mine.beginWith([
+      { host: "h", port: 1 },
+      { host: "h", port: 2 },
+    ]);
+    const [one, other] = mine.list() as [ClusterNode, ClusterNode];
+    mine.onEnded({} as NodeClient);
+    expect(events).to.deep.equal([]);
+    mine.lose(one);
+    mine.onEnded(one.client as NodeClient);
+    expect([one.client, one.isLost, events]).to.deep.equal([null, false, ["closed h:1"]]);
+    mine.onEnded(other.client as NodeClient);
+    expect(events).to.deep.equal(["closed h:1", "closed h:2", "empty"]);
+  });
+
+  it("forgets its nodes when everything is closed, each when its connection has ended", () => {
+    const { pool: mine } = make();
+    mine.beginWith([{ host: "h", port: 1 }]);
+    const [node] = mine.list() as [ClusterNode];
+    const client = node.client as unknown as ModelClient;
+    node.isDown = true;
+    mine.clear();
+    expect([client.isDisconnected, client.isHandedOn, mine.isSealed, node.isDown]).to.deep.equal([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(mine.at(node.address), "its connection is ending").to.equal(node);
+    mine.onEnded(node.client as NodeClient);
+    expect(mine.at(node.address)).to.not.equal(node);
+  });
 });
+
+/** The client of a node, which notes what becomes of it. */
+class ModelClient {
+  isDisconnected = false;
+  isHandedOn = false;
+  readonly isIdle = true;
+  readonly links = [];
+  readonly gathered = [];
+  readonly link = {
+    isLeaving: false,
+    connection: null,
+    disconnect: (): boolean => (this.isDisconnected = true),
+  };
+
+  setReadOnly(): void {}
+
+  handOn(): void {
+    this.isHandedOn = true;
+  }
+}
+
+/** A pool whose commands go to other nodes when one is lost. */
+function make(): { pool: NodePool; opened: NodeClient[]; events: string[] } {
+  const [opened, events]: [NodeClient[], string[]] = [[], []];
+  const pool = new NodePool(
+    {
+      makeClient: () => new ModelClient() as unknown as NodeClient,
+      onClientOpened: (client) => void opened.push(client),
+      onClientClosed: ({ key }) => void events.push(`closed ${key}`),
+      onEmpty: () => void events.push("empty"),
+    },
+    false,
+  );
+  pool.isSealed = false;
+  return { pool, opened, events };
+}

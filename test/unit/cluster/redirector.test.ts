@@ -3,7 +3,10 @@
 import { expect } from "chai";
 import { askingFor } from "../../../src/cluster/asking";
 import { REDIRECT_DEFAULTS, type RedirectOptions } from "../../../src/cluster/cluster-defaults";
-import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "../../../src/cluster/cluster-errors";
+import {
+  RedirectionsOutcomeUnknownError,
+  TooManyRedirectionsError,
+} from "../../../src/cluster/cluster-errors";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
 import { delayUntilReachable, Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
@@ -526,7 +529,9 @@ describe("Redirector", () => {
 
   it("leaves a command with an error that is about the command itself", () => {
     const one = routed();
-    expect(redirector.onReplyError(node, one, new ReplyError("WRONGTYPE wrong kind of value"))).to.equal(false);
+    expect(redirector.onReplyError(node, one, new ReplyError("WRONGTYPE wrong kind of value"))).to.equal(
+      false,
+    );
     expect([one.isSettled, returned, tables]).to.deep.equal([false, [], 0]);
   });
 
@@ -558,9 +563,7 @@ describe("Redirector", () => {
       one.ensureExtra().ensureTrail().count = options.maxRedirections;
       redirector.takeOver(node, [one], new ConnectionClosedError());
       const { error } = one.completion as Ending;
-      expect(error).to.be.instanceOf(
-        mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError,
-      );
+      expect(error).to.be.instanceOf(mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError);
     }
   });
 

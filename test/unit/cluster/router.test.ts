@@ -317,7 +317,8 @@ describe("ClusterRouter", () => {
     it("asks a node of the role that the reads prefer for a read without keys, and a master for other commands", () => {
       (nodes[1] as ClusterNode).role = "slave";
       choose = () => nodes[1] as ClusterNode;
-      for (let i = 0; i < 20; i++) for (const name of ["dbsize", "ping"]) router.dispatch(commands.make(name));
+      for (let i = 0; i < 20; i++)
+        for (const name of ["dbsize", "ping"]) router.dispatch(commands.make(name));
       expect(new Set(sent)).to.deep.equal(new Set(["2 dbsize", "1 ping"]));
     });
   });

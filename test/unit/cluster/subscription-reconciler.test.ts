@@ -8,7 +8,7 @@ import type { Placement } from "../../../src/cluster/subscription-placement";
 import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
 import type { Command } from "../../../src/command/command";
 import { slotOfKey } from "../../../src/command/slot";
-import { SubscriptionKind } from "../../../src/connection/subscriptions";
+import { type SubscriptionGap, SubscriptionKind } from "../../../src/connection/subscriptions";
 import { Ending } from "../../support/ending";
 import { DEAF, IDLE_MODULES, ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
@@ -24,6 +24,7 @@ describe("SubscriptionReconciler", () => {
   let nodes: ClusterNode[];
   let connections: ModelSubscriber[];
   let told: unknown[][];
+  let gaps: SubscriptionGap[];
   /** What it has asked of the modules that know the nodes. */
   let asks: string[];
   let reconciler: SubscriptionReconciler;
@@ -36,7 +37,7 @@ describe("SubscriptionReconciler", () => {
 
   beforeEach(() => {
     home.time.reset();
-    [connections, told, made, asks] = [[], [], [], []];
+    [connections, told, made, asks, gaps] = [[], [], [], [], []];
     nodes = [1, 2].map((port) => new home.modules.ClusterNode({ host: "h", port }));
     slots = new home.modules.SlotMap();
     make(new home.modules.AnyNode((instead) => nodes.find((node) => node !== instead) ?? nodes[0] ?? null));
@@ -76,6 +77,7 @@ describe("SubscriptionReconciler", () => {
         connections.push(connection);
         return connection.client;
       },
+      onGap: (gap) => void gaps.push(gap),
       onRefused: (_error, _node, _kind, name) => note("refused")(String(name)),
       onSettled: note("settled"),
     });
@@ -475,5 +477,103 @@ describe("SubscriptionReconciler", () => {
     (nodes[0] as ClusterNode).shard = null;
     reconciler.onTopology();
     expect(connections.map(({ isLeaving }) => isLeaving)).to.deep.equal([true]);
+  });
+
+  it("keeps the order of calls while one waits for the next connection", async () => {
+    call("subscribe", "a");
+    connections[0]?.end();
+    call("unsubscribe", "a");
+    expect(connections).to.have.length(1);
+    await home.pass(1);
+    expect(connections.slice(1).map(asked)).to.deep.equal([["subscribe a", "unsubscribe a"]]);
+    await settle();
+    expect(connections[1]?.names(Channel)).to.deep.equal([]);
+  });
+
+  it("says that a name is subscribed also if a caller has subscribed it before, and behind each table", async () => {
+    call("subscribe", "a");
+    await settle();
+    expect(told, "the client has asked for nothing").to.deep.equal([]);
+    reconciler.want(Channel, Buffer.from("a"));
+    expect(told).to.deep.equal([]);
+    await home.pass(1);
+    expect(told).to.deep.equal([["settled"]]);
+    reconciler.onTopology();
+    expect(told).to.deep.equal([["settled"], ["settled"]]);
+  });
+
+  it("says that a name is subscribed only once a node is known", async () => {
+    const known = nodes.splice(0);
+    reconciler.want(Channel, Buffer.from("a"));
+    await home.pass(LONG_MS);
+    expect(told).to.deep.equal([]);
+    nodes.push(...known);
+    await home.pass(LONG_MS);
+    await settle();
+    expect(told).to.deep.equal([["settled"]]);
+  });
+
+  it("does not wait for a node that it pauses at when something else is to be done", async () => {
+    nodes.length = 1;
+    call("subscribe", "a");
+    connections[0]?.end();
+    await home.pass(1);
+    expect(connections, "it pauses").to.have.length(1);
+    nodes.unshift(new home.modules.ClusterNode({ host: "h", port: 3 }));
+    reconciler.onNodeGone(nodes[1] as ClusterNode);
+    reconciler.want(Channel, Buffer.from("b"));
+    await home.pass(LONG_MS);
+    reconciler.stop(false);
+    await marks();
+    expect(home.time.pending, "timers").to.equal(0);
+  });
+
+  it("subscribes a name again that is wanted before its end is confirmed", async () => {
+    const name = Buffer.from("a");
+    reconciler.want(Channel, name);
+    await settle();
+    reconciler.unwant(Channel, name);
+    await home.pass(1);
+    expect(connections[0]?.names(Channel)).to.deep.equal([]);
+    reconciler.want(Channel, name);
+    await home.pass(1);
+    expect(connections.map(asked)).to.deep.equal([["unsubscribe a", "subscribe a"]]);
+    await settle();
+    expect(connections[0]?.names(Channel)).to.deep.equal(["a"]);
+  });
+
+  it("reports messages that were missed since the server ended a subscription", async () => {
+    spread();
+    call("ssubscribe", "{a}1");
+    await settle();
+    const [first] = connections as [ModelSubscriber];
+    first.subscriptions.delete(Shard, Buffer.from("{a}1"));
+    first.shardLost("{a}1");
+    await home.pass(40);
+    slots.move(slotOfKey("{a}1"), nodes[1] as ClusterNode);
+    reconciler.onTopology();
+    await settle();
+    expect(gaps.map(({ shardChannels }) => shardChannels)).to.deep.equal([["{a}1"]]);
+    expect(gaps[0]?.lastedMs).to.be.within(40, 100);
+  });
+
+  it("answers the end of all subscriptions with 0", async () => {
+    spread();
+    const replies: unknown[] = [];
+    const { Command: Made, specOf } = home.modules;
+    const completion = {
+      promise: null,
+      fulfil: (_: Command, reply: unknown) => void replies.push(reply),
+      reject() {},
+    };
+    reconciler.dispatch(new Made(specOf("sunsubscribe"), [], false, completion));
+    expect(replies).to.deep.equal([0]);
+  });
+
+  it("reports errors of its connections with their nodes, and no other events", () => {
+    call("subscribe", "a");
+    connections[0]?.report("error", new Error("ECONNREFUSED"));
+    connections[0]?.report("sentinelError", new Error("of something else"));
+    expect(told).to.deep.equal([["error", "ECONNREFUSED", nodes[0]?.key]]);
   });
 });
