@@ -25,11 +25,11 @@ const OTHERWISE = {
   exec: "the rows [error, value], one for each command. Check each error",
   execTyped: "the rows [error, value], one for each command. Check each error",
   execAsPipeline: "pipeline() … exec(), which returns rows [error, value], one for each command",
-  withTypeMapping: "the ...Buffer methods",
+  withTypeMapping: "the ...Buffer methods, or with({ replies })",
   withCommandOptions: "with({ timeout, signal })",
   withAbortSignal: "with({ signal })",
   legacy: "a callback as the last argument of any method",
-  executeIsolated: "duplicate()",
+  executeIsolated: "withConnection(fn)",
 };
 /** Iterators over keys or elements: the method here, and the body of the loop over one of its arrays. */
 const ITERATORS = {
