@@ -10,6 +10,8 @@ import {
   judgeInfo,
 } from "../../../src/connection/handshake";
 import { ReplyError } from "../../../src/errors";
+import { hintOf } from "../../../src/util/error-hint";
+import { NAME, VERSION } from "../../../src/util/version";
 import { ModelConnection } from "../../support/model-connection";
 
 class GreetedConnection extends ModelConnection {
@@ -163,6 +165,70 @@ describe("a handshake", () => {
     expect([serverMode, serverVersion, serverRunId]).to.deep.equal(["standalone", "valkey 8.1.0", "abc"]);
   });
 
+  it("introduces the client as the options say", () => {
+    const asked = (options: HandshakeOptions): string[] => {
+      begin(options);
+      const words = connection.asked.map(({ spec, args }) => [spec.lowerName, ...args].join(" "));
+      while (connection.asked.length > 0) connection.answer("OK");
+      return words;
+    };
+    const version = `client SETINFO LIB-VER ${VERSION}`;
+    expect(asked({})).to.deep.equal(["hello 3"]);
+    expect(asked({ disableClientInfo: false })).to.deep.equal([
+      "hello 3",
+      version,
+      `client SETINFO LIB-NAME ${NAME}`,
+    ]);
+    expect(asked({ disableClientInfo: false, clientInfoTag: "shop" }).at(-1)).to.equal(
+      `client SETINFO LIB-NAME ${NAME}(shop)`,
+    );
+    expect(asked({ connectionName: "jobs", readOnly: true, enableReadyCheck: true })).to.deep.equal([
+      "hello 3",
+      "client setname jobs",
+      "readonly",
+      "info",
+    ]);
+    expect(asked({ protocol: 2 }), "nothing to ask").to.deep.equal([]);
+    expect(outcome?.kind).to.equal("ready");
+  });
+
+  it("ignores refusals of what only describes the client", () => {
+    begin({ connectionName: "jobs", readOnly: true, disableClientInfo: false, protocol: 2 });
+    while (connection.asked.length > 1) connection.answer("-ERR unknown subcommand");
+    connection.answer("-ERR unknown subcommand");
+    expect([outcome?.kind, connection.clientId]).to.deep.equal(["ready", null]);
+  });
+
+  it("reports fieldsets that the server refuses, and is ready", () => {
+    const himportFieldsets = ["a", "b"].map((name) => ({ name, fields: ["x"] }));
+    begin({ protocol: 2, himportFieldsets });
+    expect(connection.asked).to.have.length(2);
+    connection.answer("-ERR no such fieldset");
+    connection.answer("OK");
+    expect([told, outcome?.kind]).to.deep.equal([["ERR no such fieldset"], "ready"]);
+  });
+
+  it("has failed at once on a connection that is closed", () => {
+    connection.destroy();
+    begin();
+    expect([connection.asked.length, (outcome as HandshakeOutcome | null)?.kind]).to.deep.equal([
+      0,
+      "failed",
+    ]);
+  });
+
+  it("forgets what the first login has found when the server without RESP3 needs another one", () => {
+    begin({ himportFieldsets: [{ name: "a", fields: ["x"] }], enableReadyCheck: true }, { password: "pw" });
+    connection.answer("-NOPROTO unsupported protocol version");
+    connection.answer("-NOAUTH Authentication required.");
+    connection.answer("-NOAUTH Authentication required.");
+    expect([outcome, told.splice(0)]).to.deep.equal([null, ["second login"]]);
+    expect(connection.answer("OK")).to.equal("auth pw");
+    connection.answer("OK");
+    expect(connection.answer("role:master")).to.equal("info");
+    expect([told, (outcome as HandshakeOutcome | null)?.kind]).to.deep.equal([[], "ready"]);
+  });
+
   it("has failed when a database cannot be selected, the first one with its reason", () => {
     beginHandshake(
       connection.asConnection,
@@ -186,7 +252,9 @@ describe("a handshake", () => {
       "select 1",
     ]);
     expect(outcome).to.include({ kind: "failed", isTransient: false });
-    expect((outcome as unknown as { error: Error }).error.message).to.contain("out of range");
+    const { error } = outcome as unknown as { error: Error };
+    expect(error.message).to.contain("out of range");
+    expect(hintOf(error)).to.contain("20");
   });
 });
 
