@@ -29,13 +29,15 @@ describe("ClusterRouter", () => {
   let retried: ClusterNode[];
   /** Node and command, in the order of sending. */
   let sent: string[];
+  /** The sizes of the batches. */
+  let batches: number[];
 
   beforeEach(() => make(null));
 
   function make(reads: ReadPreference | null): void {
     clock?.restore();
     clock = useFakeTimers();
-    sent = [];
+    [sent, batches] = [[], []];
     retried = [];
     plan = () => null;
     pool = new NodePool(
@@ -51,7 +53,10 @@ describe("ClusterRouter", () => {
             isIdle: true,
             lastOf: (slot: number) => youngest.get(slot) ?? null,
             dispatch: take,
-            dispatchBatch: (batch: readonly Command[]) => batch.forEach(take),
+            dispatchBatch: (batch: readonly Command[]) => {
+              batches.push(batch.length);
+              batch.forEach(take);
+            },
           } as unknown as NodeClient;
         },
         onClientOpened() {},
@@ -363,5 +368,85 @@ describe("ClusterRouter", () => {
     pool.regain(nodes[1] as ClusterNode);
     clock?.tick(3 * RETRY_DELAY_MS);
     expect(sent).to.deep.equal(["2 ping", "2 dbsize"]);
+  });
+
+  /** A command of slot 0 that has waited; a node has named another one, perhaps with ASK. */
+  function waited(name: string, port: number, isAsk: boolean): Command {
+    const command = commands.make(name, "k596", ...(name === "set" ? ["1"] : []));
+    command.slot = 0;
+    if (port > 0) command.ensureExtra().ensureTrail().next = { host: "h", port, isAsk };
+    return command;
+  }
+
+  it("sends commands to the node that a redirect has named, behind ASKING if it says so", () => {
+    const [first, second] = nodes as [ClusterNode, ClusterNode];
+    slots.move(0, first);
+    const asked = [waited("get", 2, true), waited("set", 2, true)];
+    router.sendAgain(asked);
+    expect(sent).to.deep.equal(["2 asking", "2 get", "2 asking", "2 set"]);
+    expect(retries.isHeld(0), "new commands go to the owner").to.equal(true);
+    for (const one of asked) one.fulfil("1", { protocol: 2, replyMapping: "legacy" });
+    expect(retries.isHeld(0)).to.equal(false);
+    sent = [];
+    const named = waited("get", 2, false);
+    router.sendAgain([named]);
+    expect([sent, retries.isHeld(0)]).to.deep.equal([["2 get"], true]);
+    named.fulfil("1", { protocol: 2, replyMapping: "legacy" });
+    sent = [];
+    router.sendAgain([waited("get", 1, false)]);
+    expect([sent, retries.isHeld(0)], "the owner").to.deep.equal([["1 get"], false]);
+    sent = [];
+    second.isDown = true;
+    router.sendAgain([waited("get", 2, false)]);
+    expect(sent, "it cannot be reached: the owner").to.deep.equal(["1 get"]);
+  });
+
+  it("asks another master than the one that a command avoids", () => {
+    const [first] = nodes as [ClusterNode];
+    slots.move(0, first);
+    const command = waited("get", 0, false);
+    command.ensureExtra().ensureTrail().avoided = first.key;
+    router.sendAgain([command]);
+    expect([sent, retries.isHeld(0)]).to.deep.equal([["2 get"], true]);
+  });
+
+  it("keeps a transaction behind the commands for which its slot is held", () => {
+    slots.move(0, nodes[0] as ClusterNode);
+    const first = waited("get", 2, false);
+    router.sendAgain([first]);
+    sent = [];
+    router.dispatchBatch([commands.make("multi"), commands.make("set", "k596", "1"), commands.make("exec")]);
+    expect(sent).to.deep.equal([]);
+    first.fulfil("1", { protocol: 2, replyMapping: "legacy" });
+    clock?.tick(1);
+    expect(sent).to.deep.equal(["1 multi", "1 set", "1 exec"]);
+  });
+
+  it("hands single commands on as such, and others as one batch for each node", () => {
+    slots.move(0, nodes[0] as ClusterNode);
+    slots.move(slotOfKey("a"), nodes[1] as ClusterNode);
+    router.dispatch(commands.make("get", "k596"));
+    router.dispatch(commands.make("watch", "k596"));
+    expect(batches).to.deep.equal([]);
+    router.dispatchBatch(
+      [
+        ["get", "k596"],
+        ["get", "a"],
+        ["set", "k596", "1"],
+      ].map(([name = "", ...args]) => commands.make(name, ...args)),
+    );
+    expect(batches).to.deep.equal([2, 1]);
+    expect(router.lastNodes).to.deep.equal(nodes);
+  });
+
+  it("sends reads that have waited to replicas, and transactions to the master", () => {
+    make({ choose: () => nodes[1], roleFor: () => "slave" } as unknown as ReadPreference);
+    slots.move(0, nodes[0] as ClusterNode);
+    router.sendAgain([waited("get", 0, false), waited("set", 0, false)]);
+    expect(sent).to.have.members(["2 get", "1 set"]);
+    sent = [];
+    slots.noteLeaving(0, nodes[0] as ClusterNode);
+    router.dispatch(commands.make("get", "k596"));
+    expect(sent, "a replica does not know which keys have left").to.deep.equal(["1 get"]);
   });
 });

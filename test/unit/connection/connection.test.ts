@@ -200,7 +200,7 @@ describe("Connection", () => {
       }
     }));
 
-  function pick(options: { readonly replyMapping?: string }): object {
+  function pick(options: Partial<ConnectionOptions>): object {
     return options.replyMapping === undefined ? {} : { replyMapping: options.replyMapping };
   }
 
