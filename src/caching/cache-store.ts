@@ -1,26 +1,26 @@
 /**
- * The answers of a cache: for each key a node with the answers that depend on it, all answers in one
- * list for eviction (SIEVE: an answer that is asked for again gets a mark and keeps its place, so a
- * hit moves nothing). The memory is bounded in bytes, keys and bookkeeping counted.
+ * The replies of a cache: for each key a node with the replies that depend on it, and all replies in one list
+ * for eviction. The list follows SIEVE: a reply that is used again gets a mark and keeps its place, so a hit
+ * moves nothing. The memory is bounded in bytes, keys and bookkeeping counted.
  *
- *   keys:  Map  key -> KeyNode -> CachedReply -> CachedReply      by command and arguments
- *   order: newest <-> ... <-> hand <-> ... <-> oldest
+ *   keys:  Map  key -> KeyNode -> its CachedReplies      by command and arguments
+ *   order: Set  oldest, ... , hand, ... , newest
  *
- * On a cluster the nodes of each slot are in a set too, so that a slot that has another owner is
- * dropped without looking at the others.
+ * On a cluster the nodes of each slot are in a set too, so that a slot that has another owner is dropped without
+ * a search through the others.
  *
- * A node that was dropped is never found again; who still holds it sees `isGone`.
+ * A node that was dropped is never found again: `has` is false for it.
  */
 
 import type { CommandSpec, ReplyMapper } from "../command/command-spec";
 import { slotOfKey } from "../command/slot";
 import type { TrackedConnection } from "./tracked-connection";
-import { ELEMENT_BYTES, sizeOfText, type ValueKind } from "./values";
+import { ELEMENT_BYTES, sizeOfText } from "./values";
 
 /** The memory that an answer and a key take besides their content: objects and the slot of the map. */
 const REPLY_BYTES = 280;
 const NODE_BYTES = 192;
-/** From so many answers on those of a key are found by their signature. */
+/** The most replies of a key that are compared one by one; more are found by their signature. */
 const MANY_REPLIES = 8;
 /** Shorter texts are never parts of longer ones, which they would keep in memory. */
 const LEAST_SLICE = 13;
@@ -33,25 +33,35 @@ export interface Question {
 }
 
 export class KeyNode {
-  isGone = false;
-  replies: CachedReply | null = null;
-  replyCount = 0;
-  /** The replies by signature, once the key has many. */
-  bySignature: Map<string, CachedReply> | null = null;
+  /** Its replies; by signature once they are many. */
+  replies: CachedReply[] | Map<string, CachedReply> = [];
   /** Reads of the key that are in flight, and replies under other keys that depend on it. */
   uses = 0;
 
   constructor(readonly key: string) {}
 
-  get isEmpty(): boolean {
-    return this.replies === null && this.uses === 0;
+  get hasReplies(): boolean {
+    const { replies } = this;
+    return (Array.isArray(replies) ? replies.length : replies.size) > 0;
+  }
+
+  attach(reply: CachedReply): void {
+    if (Array.isArray(this.replies) && this.replies.length === MANY_REPLIES)
+      this.replies = new Map(this.replies.map((one) => [signatureOf(one), one]));
+    if (Array.isArray(this.replies)) this.replies.push(reply);
+    else this.replies.set(signatureOf(reply), reply);
+  }
+
+  detach(reply: CachedReply): void {
+    const { replies } = this;
+    if (Array.isArray(replies)) replies.splice(replies.indexOf(reply), 1);
+    else replies.delete(signatureOf(reply));
   }
 }
 
 /** The content of an answer. */
 export interface Content {
   readonly value: unknown;
-  readonly kind: ValueKind;
   readonly bytes: number;
   /** The connection whose server reports when the reply is stale. */
   readonly connection: TrackedConnection;
@@ -61,66 +71,48 @@ export interface Content {
 }
 
 export class CachedReply implements Content {
-  /** The nodes of its other keys. */
-  readonly others: readonly KeyNode[] | null;
   readonly spec: CommandSpec;
   readonly args: readonly string[];
   readonly wantsBuffers: boolean;
   /** The transformer that made the value. */
   readonly mapper: ReplyMapper | null;
   readonly value: unknown;
-  readonly kind: ValueKind;
   readonly connection: TrackedConnection;
   readonly bornMs: number;
   /** Can move earlier: the server reports the key's time to live after the reply itself. */
   expiresAtMs: number;
   bytes: number;
   isVisited = false;
-  newer: CachedReply | null = null;
-  older: CachedReply | null = null;
-  /** The adjacent replies of the same key. */
-  next: CachedReply | null = null;
-  before: CachedReply | null = null;
 
   constructor(
     readonly node: KeyNode,
-    others: readonly KeyNode[],
+    /** The nodes of its other keys. */
+    readonly others: readonly KeyNode[],
     question: Question,
     content: Content,
   ) {
-    this.others = others.length === 0 ? null : others;
     this.spec = question.spec;
     this.args = question.args;
     this.wantsBuffers = question.wantsBuffers;
     this.mapper = question.spec.replyMapper;
     this.value = content.value;
-    this.kind = content.kind;
     this.connection = content.connection;
     this.bornMs = content.bornMs;
     this.expiresAtMs = content.expiresAtMs;
     this.bytes = content.bytes;
   }
-
-  /** All its keys are still in the store, and the current transformer would produce the same value. */
-  get isValid(): boolean {
-    return (
-      this.mapper === this.spec.replyMapper &&
-      (this.others === null || !this.others.some((one) => one.isGone))
-    );
-  }
 }
 
 export class CacheStore {
-  /** Bytes of memory that the answers take, about. */
+  /** Bytes of memory that the replies take, about. */
   bytes = 0;
-  size = 0;
   evictions = 0;
-  /** Changes whenever everything is dropped. */
-  epoch = 0;
   private nodes = new Map<string, KeyNode>();
+  /** All replies, oldest first. */
+  private order = new Set<CachedReply>();
+  /** The position of the next eviction in `order`. */
+  private hand = this.order.values();
   private newest: CachedReply | null = null;
-  private oldest: CachedReply | null = null;
-  private hand: CachedReply | null = null;
   /** The nodes by slot, on a cluster. */
   private readonly slots = new Map<number, Set<KeyNode>>();
 
@@ -129,6 +121,21 @@ export class CacheStore {
     private readonly isSharded = false,
   ) {}
 
+  get size(): number {
+    return this.order.size;
+  }
+
+  /** The node was not dropped. */
+  has(node: KeyNode): boolean {
+    return this.nodes.get(node.key) === node;
+  }
+
+  /** All its keys are still in the store, and the current transformer would produce the same value. */
+  isValid({ mapper, spec, others }: CachedReply): boolean {
+    if (mapper !== spec.replyMapper) return false;
+    return others.length === 0 || others.every((one) => this.has(one));
+  }
+
   /**
    * Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. The reply
    * may be invalid.
@@ -136,9 +143,10 @@ export class CacheStore {
   find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const node = this.nodes.get(key);
     if (node === undefined) return null;
-    if (node.bySignature !== null)
-      return args.every(isText) ? (node.bySignature.get(signature(spec, args, wantsBuffers)) ?? null) : null;
-    for (let reply = node.replies; reply !== null; reply = reply.next) {
+    const { replies } = node;
+    if (!Array.isArray(replies))
+      return args.every(isText) ? (replies.get(signature(spec, args, wantsBuffers)) ?? null) : null;
+    for (const reply of replies) {
       if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args))
         return reply;
     }
@@ -159,8 +167,7 @@ export class CacheStore {
 
   /** Removes a node when no reply or read depends on it any more. */
   closeNode(node: KeyNode): void {
-    if (node.isGone || !node.isEmpty || this.nodes.get(node.key) !== node) return;
-    this.forget(node);
+    if (!node.hasReplies && node.uses === 0 && this.has(node)) this.forget(node);
   }
 
   /**
@@ -179,15 +186,17 @@ export class CacheStore {
     const args = question.args.map((arg, at) => (at === 0 ? node.key : copyOfText(arg)));
     const reply = new CachedReply(node, others, { ...question, args }, { ...content, bytes });
     for (const other of others) other.uses++;
-    attach(node, reply);
-    this.enlist(reply);
+    node.attach(reply);
+    this.order.add(reply);
+    this.newest = reply;
+    this.bytes += bytes;
     while (this.bytes > this.maxBytes && this.size > 0) this.evict();
     return reply;
   }
 
   remove(reply: CachedReply): void {
     this.unlist(reply);
-    detach(reply.node, reply);
+    reply.node.detach(reply);
     this.release(reply.others);
     this.closeNode(reply.node);
   }
@@ -200,12 +209,11 @@ export class CacheStore {
     const node = this.nodes.get(key);
     if (node === undefined) return false;
     this.forget(node);
-    for (let reply = node.replies; reply !== null; reply = reply.next) {
+    for (const reply of node.replies.values()) {
       this.unlist(reply);
       this.release(reply.others);
     }
-    node.replies = null;
-    node.bySignature = null;
+    node.replies = [];
     return true;
   }
 
@@ -213,7 +221,7 @@ export class CacheStore {
   dropSlot(slot: number): string[] {
     const keys: string[] = [];
     for (const node of this.slots.get(slot) ?? []) {
-      if (node.replies !== null) keys.push(node.key);
+      if (node.hasReplies) keys.push(node.key);
       this.drop(node.key);
     }
     return keys;
@@ -222,29 +230,21 @@ export class CacheStore {
   /** Drops the replies that arrived over a connection. Returns false if it had none. */
   dropConnection(connection: TrackedConnection): boolean {
     const { size } = this;
-    for (let reply = this.oldest; reply !== null; ) {
-      const { newer } = reply;
-      if (reply.connection === connection) this.remove(reply);
-      reply = newer;
-    }
+    for (const reply of this.order) if (reply.connection === connection) this.remove(reply);
     return this.size < size;
   }
 
   /** Drops everything in constant time. */
   dropAll(): void {
-    this.epoch++;
     this.nodes = new Map();
     this.slots.clear();
-    this.newest = null;
-    this.oldest = null;
-    this.hand = null;
+    this.order = new Set();
+    this.hand = this.order.values();
     this.bytes = 0;
-    this.size = 0;
   }
 
   /** A reply or read that depended on these keys is gone. */
-  release(nodes: readonly KeyNode[] | null): void {
-    if (nodes === null) return;
+  release(nodes: readonly KeyNode[]): void {
     for (const node of nodes) {
       node.uses--;
       this.closeNode(node);
@@ -257,7 +257,6 @@ export class CacheStore {
     this.nodes.delete(node.key);
     if (this.isSharded) this.takeFromSlot(node);
     this.bytes -= sizeOfNode(node);
-    node.isGone = true;
   }
 
   private addToSlot(node: KeyNode): void {
@@ -274,62 +273,26 @@ export class CacheStore {
     if (nodes?.size === 0) this.slots.delete(slot);
   }
 
-  private enlist(reply: CachedReply): void {
-    reply.older = this.newest;
-    if (this.newest === null) this.oldest = reply;
-    else this.newest.newer = reply;
-    this.newest = reply;
-    this.bytes += reply.bytes;
-    this.size++;
-  }
-
   private unlist(reply: CachedReply): void {
-    const { newer, older } = reply;
-    if (newer === null) this.newest = older;
-    else newer.older = older;
-    if (older === null) this.oldest = newer;
-    else older.newer = newer;
-    if (this.hand === reply) this.hand = newer;
-    reply.newer = null;
-    reply.older = null;
+    this.order.delete(reply);
     this.bytes -= reply.bytes;
-    this.size--;
   }
 
-  /** The hand goes from old to new, takes marks away and stops at the first answer without one. */
+  /** The hand moves from old to new, removes marks, and stops at the first reply without one. */
   private evict(): void {
-    let reply = this.hand ?? this.oldest;
-    while (reply?.isVisited === true) {
-      reply.isVisited = false;
-      reply = reply.newer ?? this.oldest;
-    }
-    if (reply === null) return;
-    this.hand = reply.newer;
-    this.evictions++;
-    this.remove(reply);
-  }
-}
-
-function attach(node: KeyNode, reply: CachedReply): void {
-  reply.next = node.replies;
-  if (node.replies !== null) node.replies.before = reply;
-  node.replies = reply;
-  node.replyCount++;
-  if (node.bySignature !== null) node.bySignature.set(signatureOf(reply), reply);
-  else if (node.replyCount > MANY_REPLIES) {
-    node.bySignature = new Map();
-    for (let one: CachedReply | null = reply; one !== null; one = one.next) {
-      node.bySignature.set(signatureOf(one), one);
+    for (;;) {
+      const { value: reply, done } = this.hand.next();
+      if (done) this.hand = this.order.values();
+      else if (reply.isVisited) reply.isVisited = false;
+      else {
+        this.evictions++;
+        this.remove(reply);
+        // Otherwise the hand would meet each new reply next, and evict it before it could be used again.
+        if (reply === this.newest) this.hand = this.order.values();
+        return;
+      }
     }
   }
-}
-
-function detach(node: KeyNode, reply: CachedReply): void {
-  node.replyCount--;
-  node.bySignature?.delete(signatureOf(reply));
-  if (reply.before === null) node.replies = reply.next;
-  else reply.before.next = reply.next;
-  if (reply.next !== null) reply.next.before = reply.before;
 }
 
 function isText(arg: unknown): boolean {
@@ -340,7 +303,13 @@ function signatureOf({ spec, args, wantsBuffers }: Question): string {
   return signature(spec, args, wantsBuffers);
 }
 
-/** Lengths in front of the arguments keep ["a", "bc"] and ["ab", "c"] apart. The first one is in the key. */
+/** The question as a text, its key included. */
+export function textOfQuestion(question: Question): string {
+  const [key = ""] = question.args;
+  return `${key.length}:${key}${signatureOf(question)}`;
+}
+
+/** Lengths in front of the arguments keep ["a", "bc"] and ["ab", "c"] apart. Omits the first one, the key. */
 function signature(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): string {
   let text = `${spec.name}${wantsBuffers ? "$" : " "}`;
   for (let index = 1; index < args.length; index++) {

@@ -32,22 +32,19 @@ import type { Argument, Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
 import { clockMs } from "../util/scheduling";
 import { CacheReport, type CacheStats } from "./cache-report";
-import { type CachedReply, CacheStore, type Content, type KeyNode, type Question } from "./cache-store";
+import {
+  type CachedReply,
+  CacheStore,
+  type Content,
+  type KeyNode,
+  type Question,
+  textOfQuestion,
+} from "./cache-store";
 import { Hold, Holds } from "./holds";
-import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
+import { PendingRead, type ReadListener } from "./pending-read";
 import { argumentTexts, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
-import {
-  copyOf,
-  freezeDeep,
-  hasBytes,
-  isCopyable,
-  keptFrom,
-  kindOf,
-  mayBeAbsence,
-  sizeOf,
-  ValueKind,
-} from "./values";
+import { copyOf, hasBytes, isCopyable, keptFrom, keptFrozen, mayBeAbsence, sizeOf } from "./values";
 
 export interface CacheSettings {
   readonly maxBytes: number;
@@ -93,7 +90,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   private readonly store: CacheStore;
   /** The keys that commands in flight may change. */
   readonly holds: Holds;
-  private readonly reads = new PendingReads();
+  /** The reads in flight, by their question. */
+  private readonly reads = new Map<string, PendingRead>();
   private readonly report: CacheReport;
   /** The last peeked command: a call site usually repeats the same command. */
   private peeked = methodOf("get");
@@ -132,7 +130,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (reply === null) return null;
     this.answeredCalls++;
     // Each call gets its own promise: callers may modify promises or compare them.
-    return Promise.resolve(reply.kind === ValueKind.Shared ? reply.value : copyOf(reply.value, reply.kind));
+    return Promise.resolve(copyOf(reply.value));
   }
 
   /** The answer to a call if it is in the cache, undefined otherwise. */
@@ -141,8 +139,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (peeked.name !== name) this.peeked = peeked = methodOf(name);
     const { spec, wantsBuffers } = peeked;
     const reply = this.look(spec, args, wantsBuffers) ?? this.lookAsSent(spec, args, wantsBuffers);
-    if (reply === null) return undefined;
-    return reply.kind === ValueKind.Shared ? reply.value : copyOf(reply.value, reply.kind);
+    return reply === null ? undefined : copyOf(reply.value);
   }
 
   private look(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
@@ -151,7 +148,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (typeof key !== "string" || prefix === null) return null;
     const reply = this.store.find(prefix + key, spec, args, wantsBuffers);
     // Stored arguments include the prefix, those of the caller do not.
-    if (reply === null || (prefix !== "" && reply.others !== null)) return null;
+    if (reply === null || (prefix !== "" && reply.others.length > 0)) return null;
     return this.isUsable(reply) ? this.hit(reply) : null;
   }
 
@@ -173,7 +170,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   private isUsable(reply: CachedReply): boolean {
-    if (!reply.isValid) return false;
+    if (!this.store.isValid(reply)) return false;
     const { connection } = reply;
     if (connection.nowMs < reply.expiresAtMs && connection.isDirect) return !this.isDelicate;
     if (connection.nowMs === Number.POSITIVE_INFINITY) {
@@ -259,22 +256,22 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   onAnswered(read: PendingRead, value: unknown): void {
     const { connection, nodes, terms, followers } = read;
-    this.reads.delete(read);
+    this.forget(read);
     this.report.note();
     const isLive = connection?.isLive === true;
-    const isCurrent = isLive && read.isUpToDate(this.store.epoch) && !this.holds.isHeld(nodes);
+    const isCurrent = isLive && this.isUpToDate(read) && !this.holds.isHeld(nodes);
     const isKept = isCurrent && (!isMappedByUser(read.question.spec) || isCopyable(value));
     if (isLive) connection.prove(terms.bornMs);
     if (isKept || followers !== null) {
       const kept = this.keepable(value);
       if (isKept) this.keep(read, connection, kept);
-      for (const follower of followers ?? []) follower.fulfilMapped(copyOf(kept.value, kept.kind));
+      for (const follower of followers ?? []) follower.fulfilMapped(copyOf(kept.value));
     }
     this.store.release(nodes);
   }
 
   onFailed(read: PendingRead, error: Error): void {
-    this.reads.delete(read);
+    this.forget(read);
     this.store.release(read.nodes);
     for (const follower of read.followers ?? []) {
       if (follower.isSettled) continue;
@@ -327,7 +324,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     const reply = this.store.find(keys[0], spec, args, wantsBuffers);
     if (reply !== null && this.isUsable(reply) && isYoungEnough(reply, ttlMs)) {
       this.hit(reply);
-      command.fulfilMapped(copyOf(reply.value, reply.kind));
+      command.fulfilMapped(copyOf(reply.value));
       return true;
     }
     return this.join(command, keys, { spec, args, wantsBuffers });
@@ -338,17 +335,16 @@ export class ClientCache implements Dispatcher, ReadListener {
    */
   private join(command: Command, keys: readonly [string, ...string[]], question: Question): boolean {
     this.report.note();
-    const { epoch } = this.store;
     const { settings } = this;
     const ttlMs = command.extra?.cacheTtlMs ?? settings.ttlMs;
     const bornMs = clockMs();
     // A reply may be as old as its question, and the question no older than a stored reply may be.
     const sinceMs = bornMs - Math.min(ttlMs, settings.maxStaleMs);
+    const text = textOfQuestion(question);
+    const underWay = this.reads.get(text);
     // The result of a user's transformer may not be shareable with other callers.
-    const underWay = isMappedByUser(question.spec)
-      ? undefined
-      : this.reads.find(keys[0], question, epoch, sinceMs);
-    if (underWay !== undefined) {
+    const isShareable = underWay !== undefined && !isMappedByUser(question.spec);
+    if (isShareable && underWay.terms.bornMs >= sinceMs && this.isUpToDate(underWay)) {
       this.joined++;
       underWay.join(command);
       return true;
@@ -356,27 +352,34 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.misses++;
     const nodes = keys.map((key) => this.store.openNode(key)) as [KeyNode, ...KeyNode[]];
     const { asksTtl } = settings;
-    const read = new PendingRead(this, nodes, question, { epoch, bornMs, ttlMs, asksTtl });
-    this.reads.add(read);
+    const read = new PendingRead(this, nodes, question, { bornMs, ttlMs, asksTtl });
+    this.reads.set(text, read);
     const extra = command.ensureExtra();
     extra.tracked = read;
     extra.addHook(read);
     return false;
   }
 
+  /** All its keys have stayed in the store since it was issued. */
+  private isUpToDate({ nodes }: PendingRead): boolean {
+    return nodes.every((node) => this.store.has(node));
+  }
+
+  private forget(read: PendingRead): void {
+    const text = textOfQuestion(read.question);
+    if (this.reads.get(text) === read) this.reads.delete(text);
+  }
+
   /** The part of the reply that is stored and given to the commands that joined. */
-  private keepable(value: unknown): Pick<Content, "value" | "kind" | "bytes"> {
-    const kind = kindOf(value);
-    const bytes = sizeOf(value);
-    if (!this.settings.isFrozen || hasBytes(value)) return { value: keptFrom(value, kind), kind, bytes };
-    freezeDeep(value);
-    return { value, kind: ValueKind.Shared, bytes };
+  private keepable(value: unknown): Pick<Content, "value" | "bytes"> {
+    const isFrozen = this.settings.isFrozen && !hasBytes(value);
+    return { value: isFrozen ? keptFrozen(value) : keptFrom(value), bytes: sizeOf(value) };
   }
 
   private keep(
     read: PendingRead,
     connection: TrackedConnection,
-    kept: Pick<Content, "value" | "kind" | "bytes">,
+    kept: Pick<Content, "value" | "bytes">,
   ): void {
     const { nodes, question, terms } = read;
     const { bornMs, ttlMs } = terms;

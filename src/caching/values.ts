@@ -1,23 +1,8 @@
 /**
  * The values that a cache stores. The cache keeps its own copy, and each caller gets another one, so a caller
- * that modifies its reply affects no other caller. Strings, numbers and null need no copies. The size of a
- * value approximates its memory.
+ * that modifies its reply affects no other caller. Strings, numbers, null and frozen values need no copies. The
+ * size of a value approximates its memory.
  */
-
-import { setOwn } from "../util/own-property";
-
-export const ValueKind = {
-  /** Immutable or frozen: shared. */
-  Shared: 0,
-  Bytes: 1,
-  /** An array of immutable elements. */
-  List: 2,
-  /** A plain object with immutable values. */
-  Dictionary: 3,
-  /** Any deeper value, and any value that contains Buffers. */
-  Nested: 4,
-} as const;
-export type ValueKind = (typeof ValueKind)[keyof typeof ValueKind];
 
 const STRING_BYTES = 24;
 const LIST_BYTES = 32;
@@ -26,13 +11,6 @@ export const ELEMENT_BYTES = 8;
 const DICTIONARY_BYTES = 56;
 const FIELD_BYTES = 32;
 const BUFFER_BYTES = 96;
-
-export function kindOf(value: unknown): ValueKind {
-  if (typeof value !== "object" || value === null) return ValueKind.Shared;
-  if (Buffer.isBuffer(value)) return ValueKind.Bytes;
-  if (Array.isArray(value)) return value.some(isObject) ? ValueKind.Nested : ValueKind.List;
-  return Object.values(value).some(isObject) ? ValueKind.Nested : ValueKind.Dictionary;
-}
 
 /**
  * The stored form of a Buffer. Small Buffers of the process share pool blocks of 8 KiB, and a stored one would
@@ -51,42 +29,43 @@ class KeptBytes {
   }
 }
 
-/** The stored form of a value: it shares no mutable part with the given one. */
-export function keptFrom(value: unknown, kind: ValueKind): unknown {
-  return kind === ValueKind.Bytes || kind === ValueKind.Nested ? packed(value) : copyOf(value, kind);
-}
+/** The stored form of a frozen value, which all callers share. */
+class KeptFrozen {
+  constructor(private readonly value: unknown) {}
 
-/** A copy of a stored value for one caller. */
-export function copyOf(kept: unknown, kind: ValueKind): unknown {
-  switch (kind) {
-    case ValueKind.Shared:
-      return kept;
-    case ValueKind.Bytes:
-      return (kept as KeptBytes).copy();
-    case ValueKind.List:
-      return (kept as unknown[]).slice();
-    case ValueKind.Dictionary:
-      return { ...(kept as object) };
-    default:
-      return unpacked(kept);
+  copy(): unknown {
+    return this.value;
   }
 }
 
-function packed(value: unknown): unknown {
+/** Freezes a value without Buffers, recursively, and returns its stored form. */
+export function keptFrozen(value: unknown): unknown {
+  freezeDeep(value);
+  return isObject(value) ? new KeptFrozen(value) : value;
+}
+
+/** The stored form of a value: it shares no mutable part with the given one. */
+export function keptFrom(value: unknown): unknown {
   if (!isObject(value)) return value;
-  return Buffer.isBuffer(value) ? new KeptBytes(value) : mapped(value, packed);
+  return Buffer.isBuffer(value) ? new KeptBytes(value) : mapped(value, keptFrom);
 }
 
-function unpacked(kept: unknown): unknown {
+/** A copy of a stored value for one caller. */
+export function copyOf(kept: unknown): unknown {
   if (!isObject(kept)) return kept;
-  return kept instanceof KeptBytes ? kept.copy() : mapped(kept, unpacked);
+  return kept instanceof KeptBytes || kept instanceof KeptFrozen ? kept.copy() : mapped(kept, copyOf);
 }
 
-/** A list or object with each of its elements replaced. */
+/** A copy of a list or object in which `replace` copies the elements that can change. */
 function mapped(value: object, replace: (element: unknown) => unknown): unknown {
-  if (Array.isArray(value)) return value.map(replace);
-  const copy: Record<string, unknown> = {};
-  for (const [field, element] of Object.entries(value)) setOwn(copy, field, replace(element));
+  if (Array.isArray(value)) {
+    const copy = value.slice();
+    for (let index = 0; index < copy.length; index++)
+      if (isObject(copy[index])) copy[index] = replace(copy[index]);
+    return copy;
+  }
+  const copy: Record<string, unknown> = { ...value };
+  for (const field of Object.keys(copy)) if (isObject(copy[field])) copy[field] = replace(copy[field]);
   return copy;
 }
 
@@ -118,8 +97,7 @@ export function mayBeAbsence(value: unknown): boolean {
   return Object.values(value).every(mayBeAbsence);
 }
 
-/** Freezes a value without Buffers, recursively. */
-export function freezeDeep(value: unknown): void {
+function freezeDeep(value: unknown): void {
   if (!isObject(value)) return;
   for (const element of Object.values(value)) freezeDeep(element);
   Object.freeze(value);

@@ -1,7 +1,7 @@
 /** The store alone: what it finds, what it counts, what it drops. */
 
 import { expect } from "chai";
-import { CacheStore, type Content, type Question } from "../../../src/caching/cache-store";
+import { CacheStore, type Content, type Question, textOfQuestion } from "../../../src/caching/cache-store";
 import { TrackedConnection } from "../../../src/caching/tracked-connection";
 import { specOf } from "../../../src/command/command-table";
 import { slotOfKey } from "../../../src/command/slot";
@@ -15,7 +15,7 @@ const connection = new TrackedConnection(
 );
 
 function contentOf(value: string): Content {
-  return { value, kind: 0, bytes: value.length, connection, bornMs: 0, expiresAtMs: 1 };
+  return { value, bytes: value.length, connection, bornMs: 0, expiresAtMs: 1 };
 }
 
 function ask(name: string, ...args: string[]): Question {
@@ -37,7 +37,7 @@ function keep(
 
 function find(store: CacheStore, { spec, args }: Question): unknown {
   const reply = store.find(args[0] as string, spec, args, false);
-  return reply?.isValid ? reply.value : undefined;
+  return reply !== null && store.isValid(reply) ? reply.value : undefined;
 }
 
 /** The number of keys that have a node. */
@@ -70,6 +70,22 @@ describe("the store of a cache", () => {
     expect(store.find("h", specOf("hget"), ["h", { toString: () => "f1" }], false)).to.equal(null);
   });
 
+  it("gives equal texts to equal questions only", () => {
+    const questions = [
+      ask("hmget", "a", "x", "y"),
+      ask("hget", "a", "x", "y"),
+      { ...ask("hmget", "a", "x", "y"), wantsBuffers: true },
+      ask("hmget", "a", "x"),
+      ask("hmget", "a", "y", "x"),
+      ask("hmget", "a", "xy"),
+      ask("get", "1:ax"),
+      ask("get", "x", "a"),
+      ask("get", "x"),
+    ];
+    expect(new Set(questions.map(textOfQuestion)).size).to.equal(questions.length);
+    expect(textOfQuestion(ask("get", "x"))).to.equal(textOfQuestion(ask("get", "x")));
+  });
+
   it("drops an answer with each of its keys", () => {
     for (const key of ["a", "b", "c"]) {
       const store = new CacheStore(1e6);
@@ -96,6 +112,20 @@ describe("the store of a cache", () => {
     expect(store.evictions).to.be.greaterThan(900);
   });
 
+  it("evicts the oldest reply after a pass in which every reply was used", () => {
+    const store = new CacheStore(20_000);
+    let count = 0;
+    while (store.evictions === 0) keep(store, ask("get", `key:${count++}`), "x");
+    const isKept = (index: number): boolean => find(store, ask("get", `key:${index}`)) !== undefined;
+    for (let index = 0; index < count; index++) {
+      const key = `key:${index}`;
+      const reply = store.find(key, specOf("get"), [key], false);
+      if (reply !== null) reply.isVisited = true;
+    }
+    for (const _ of Array(3)) keep(store, ask("get", `key:${count++}`), "x");
+    expect([isKept(count - 2), isKept(count - 1)]).to.deep.equal([true, true]);
+  });
+
   it("drops a slot with its keys, those of reads under way included, and no other slot", () => {
     const store = new CacheStore(1e6, true);
     for (const tag of ["x", "y"]) {
@@ -104,7 +134,7 @@ describe("the store of a cache", () => {
     const underWay = store.openNode("{x}4");
     store.drop("{x}2");
     expect(store.dropSlot(slotOfKey("x")).sort()).to.deep.equal(["{x}1", "{x}3"]);
-    expect(underWay.isGone).to.equal(true);
+    expect(store.has(underWay)).to.equal(false);
     expect(store.size).to.equal(3);
     for (const name of ["1", "2", "3"]) expect(find(store, ask("get", `{y}${name}`))).to.equal("y");
     store.dropAll();
