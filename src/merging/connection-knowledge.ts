@@ -7,7 +7,9 @@
  * user may not use. The proof therefore names a key that only a right to all keys covers. MSET is proven with a
  * value missing: servers check rights first and the number of arguments last, and write nothing.
  *
- *   unknown --ask--> asked --reply--> proven --NOPERM--> resting --so many runs--> unknown
+ *   unknown --ask--> asked --reply--> proven
+ *      ^                '--- NOPERM ----'---> refused
+ *      '--------- after so many runs -----------'
  */
 
 import { Command, issuedBy, Origin } from "../command/command";
@@ -32,87 +34,48 @@ const ELSEWHERE = /^(MOVED|ASK) /;
 /** Patterns for a part of the keys, such as `app:*`, do not match it. */
 const ODD_KEY = "\0";
 
-/**
- * Runs that are sent singly after a refusal; doubled by each further one. Each refused proof costs one command.
- */
-const SHORTEST_REST = 16;
-const LONGEST_REST = 1024;
-
-/** The state of one form. */
-class Knowledge {
-  /** The server would run it for this user: with every key, if the form has keys of several callers. */
-  isProven = false;
-  isAsked = false;
-  /** The number of runs that are still sent singly. */
-  resting = 0;
-  private nextRest = SHORTEST_REST;
-
-  constructor(private readonly form: Form) {}
-
-  prove(): void {
-    this.isProven = true;
-    this.nextRest = SHORTEST_REST;
-  }
-
-  /** Rights may be granted again; a server does not learn a command. */
-  refuse(message: string): void {
-    const { spec, single } = this.form;
-    this.isProven = false;
-    this.isAsked = false;
-    this.resting = FORBIDDEN.test(message) ? this.nextRest : Number.POSITIVE_INFINITY;
-    this.nextRest = Math.min(this.nextRest * 2, LONGEST_REST);
-    debug(
-      '"%s" is not merged in the next %s runs of this connection: "%s" was refused: %s',
-      single,
-      this.resting,
-      spec.name,
-      message,
-    );
-  }
-}
+/** Runs that are sent singly after a refusal: rights may be granted again, and a proof costs one command. */
+const RESTING_RUNS = 64;
 
 export class ConnectionKnowledge {
-  private readonly known = new Map<Form, Knowledge>();
+  /** A number: the runs that are still sent singly. */
+  private readonly states = new Map<Form, "asked" | "proven" | number>();
 
+  /** The server would run it for this user: with every key, if the form has keys of several callers. */
   isProven(form: Form): boolean {
-    return this.of(form).isProven;
+    return this.states.get(form) === "proven";
   }
 
   /** Called once for each run, which is sent singly if it returns true. */
   rests(form: Form): boolean {
-    const knowledge = this.of(form);
-    if (knowledge.resting === 0) return false;
-    knowledge.resting--;
+    const state = this.states.get(form);
+    if (typeof state !== "number") return false;
+    if (state > 1) this.states.set(form, state - 1);
+    else this.states.delete(form);
     return true;
   }
 
   /** True if the error concerns the form: its members may succeed singly. Remembers a refusal. */
   learn(form: Form, { message }: Error): boolean {
-    if (isRefusal(message)) this.of(form).refuse(message);
-    return isRefusal(message) || DIVIDED.test(message);
+    if (!isRefusal(message)) return DIVIDED.test(message);
+    // A server does not learn a command.
+    const resting = FORBIDDEN.test(message) ? RESTING_RUNS : Number.POSITIVE_INFINITY;
+    this.states.set(form, resting);
+    const { single, spec } = form;
+    debug('"%s" is not merged in %s runs: "%s" was refused: %s', single, resting, spec.name, message);
+    return true;
   }
 
   /** The command that proves a form and changes nothing; null if none is needed or possible now. */
   ask(form: Form, args: readonly Argument[]): Command | null {
-    const knowledge = this.of(form);
-    if (knowledge.isProven || knowledge.isAsked || knowledge.resting > 0) return null;
-    knowledge.isAsked = true;
+    if (this.states.has(form)) return null;
+    this.states.set(form, "asked");
     const completion = completionOf((error) => {
-      if (error === null || isConsent(form, error)) knowledge.prove();
-      else if (isRefusal(error.message)) knowledge.refuse(error.message);
+      if (error === null || isConsent(form, error)) this.states.set(form, "proven");
       // Any other error means that the form may be used, or says nothing about it.
-      else knowledge.isAsked = false;
+      else if (!this.learn(form, error)) this.states.delete(form);
     });
     return issuedBy(Origin.Connection, new Command(form.spec, proofOf(form, args), false, completion));
-  }
-
-  private of(form: Form): Knowledge {
-    let knowledge = this.known.get(form);
-    if (knowledge === undefined) {
-      knowledge = new Knowledge(form);
-      this.known.set(form, knowledge);
-    }
-    return knowledge;
   }
 }
 

@@ -8,13 +8,7 @@ import type { Command } from "../command/command";
 import type { Argument } from "../command/command-spec";
 import { Effect, effectOf } from "../command/effects";
 import { keyPositions } from "../command/key-positions";
-import { isSame, policyOf } from "./runs";
-
-/** A read that others may join. */
-interface Leader {
-  readonly command: Command;
-  isOpen: boolean;
-}
+import { policyOf } from "./runs";
 
 /** Printable ASCII has the same bytes in every encoding. */
 const PLAIN_TEXT = /^[\x20-\x7e]*$/;
@@ -33,63 +27,48 @@ export function findDuplicateReads(
 ): DuplicateReads | null {
   const sent: Command[] = [];
   const joined = new Map<Command, Command[]>();
-  const leaders = new Map<string, Leader[]>();
-  for (const command of commands) {
+  /** The last sent read of each text, and its position. */
+  const leaders = new Map<string, { command: Command; at: number }>();
+  /** The position of the last command that may have changed a key. */
+  const changedAt = new Map<string, number>();
+  for (const [at, command] of commands.entries()) {
     const effect = effectOf(command.spec, command.args);
     if (effect === Effect.Cacheable) {
-      const leader = isFree(command) ? leaderOf(command, leaders) : null;
-      if (leader !== null && leader !== command) {
-        const duplicates = joined.get(leader);
-        if (duplicates === undefined) joined.set(leader, [command]);
-        else duplicates.push(command);
-        continue;
+      if (isFree(command)) {
+        const text = textOf(command);
+        const leader = leaders.get(text);
+        const isOpen = (key: string): boolean => (changedAt.get(key) ?? -1) < (leader?.at ?? 0);
+        if (leader !== undefined && keyNames(command).every(isOpen)) {
+          const duplicates = joined.get(leader.command);
+          if (duplicates === undefined) joined.set(leader.command, [command]);
+          else duplicates.push(command);
+          continue;
+        }
+        leaders.set(text, { command, at });
       }
-    } else if (effect === Effect.Keys) close(command, leaders);
+    } else if (effect === Effect.Keys) for (const key of keyNames(command)) changedAt.set(key, at);
     else if (effect !== Effect.None) leaders.clear();
     sent.push(command);
   }
   return joined.size > 0 ? { sent, joined } : null;
 }
 
-/** The read whose reply this one may share: itself without an earlier one. Null if it has no key. */
-function leaderOf(command: Command, leaders: Map<string, Leader[]>): Command | null {
-  const keys = keyNames(command);
-  const [first] = keys;
-  if (first === undefined) return null;
-  for (const leader of leaders.get(first) ?? []) {
-    if (leader.isOpen && asksTheSame(leader.command, command)) return leader.command;
+/** Equal for reads that ask the same, with the same retry policy. */
+function textOf(command: Command): string {
+  let text = `${command.spec.lowerName} ${policyOf(command) ?? ""} `;
+  for (const arg of command.args) {
+    const bytes = bytesOf(arg);
+    text += `${bytes.length}:${bytes}`;
   }
-  const leader = { command, isOpen: true };
-  for (const key of keys) {
-    const readers = leaders.get(key);
-    if (readers === undefined) leaders.set(key, [leader]);
-    else readers.push(leader);
-  }
-  return command;
+  return text;
 }
 
-/** Later reads of these keys no longer join the earlier ones. */
-function close(command: Command, leaders: Map<string, Leader[]>): void {
-  for (const key of keyNames(command)) {
-    for (const leader of leaders.get(key) ?? []) leader.isOpen = false;
-    leaders.delete(key);
-  }
-}
-
-function asksTheSame(one: Command, other: Command): boolean {
-  return (
-    one.spec.lowerName === other.spec.lowerName &&
-    one.args.length === other.args.length &&
-    policyOf(one) === policyOf(other) &&
-    one.args.every((arg, index) => isSame(arg, other.args[index] as Argument))
-  );
-}
-
-/** The keys as strings that are equal for equal bytes. */
 function keyNames({ spec, args }: Command): string[] {
-  return keyPositions(spec, args).map((position) => {
-    const key = args[position] as Argument;
-    if (typeof key === "string") return PLAIN_TEXT.test(key) ? key : Buffer.from(key).toString("latin1");
-    return key.toString("latin1");
-  });
+  return keyPositions(spec, args).map((position) => bytesOf(args[position] as Argument));
+}
+
+/** The bytes as a string that is equal for equal bytes. */
+function bytesOf(arg: Argument): string {
+  if (typeof arg !== "string") return arg.toString("latin1");
+  return PLAIN_TEXT.test(arg) ? arg : Buffer.from(arg).toString("latin1");
 }

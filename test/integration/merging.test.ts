@@ -331,7 +331,7 @@ for (const kind of serverKinds()) {
       for (let turn = 0; turn < 4; turn++) expect(await ask()).to.deep.equal([null, null, null, null]);
       expect(await callsOf(server)).to.include({ get: 8, mget: 1, hget: 8, hmget: 1 });
       await server.command("ACL", "SETUSER", "narrow", "allkeys", "+hmget");
-      for (let turn = 0; turn < 20; turn++) await ask();
+      for (let turn = 0; turn < 80; turn++) await ask();
       await callsOf(server);
       await ask();
       expect(await callsOf(server))

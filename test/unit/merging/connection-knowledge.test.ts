@@ -1,4 +1,4 @@
-/** What a connection knows of the forms: questions, their answers, and the rest after a refusal. */
+/** What a connection knows of the forms: questions, their answers, and refusals. */
 
 import { expect } from "chai";
 import { ReplyError } from "../../../src/errors";
@@ -9,17 +9,6 @@ const NOPERM = new ReplyError("NOPERM No permissions to access a key");
 
 function formOf(name: string): Form {
   return formsOf([name]).get(name) as Form;
-}
-
-/** Runs that go singly until a question is asked, which is refused. */
-function runsUntilAsked(knowledge: ConnectionKnowledge, form: Form): number {
-  for (let runs = 0; ; runs++) {
-    knowledge.rests(form);
-    const question = knowledge.ask(form, ["a"]);
-    if (question === null) continue;
-    question.fail(NOPERM);
-    return runs;
-  }
 }
 
 describe("ConnectionKnowledge", () => {
@@ -53,23 +42,29 @@ describe("ConnectionKnowledge", () => {
     expect(knowledge.isProven(form)).to.equal(true);
   });
 
-  it("asks about a read again and again after a refusal, ever more seldom", () => {
-    const knowledge = new ConnectionKnowledge();
-    const waits = Array.from({ length: 10 }, () => runsUntilAsked(knowledge, formOf("get")));
-    const later = waits.slice(1);
-    expect(waits[0]).to.equal(0);
-    expect(later.every((wait, index) => index === 0 || wait >= (later[index - 1] as number))).to.equal(true);
-    expect(later.at(-1)).to.equal(later.at(-2));
-    expect(later[0])
-      .to.be.greaterThan(0)
-      .and.lessThan(later.at(-1) as number);
+  it("asks again some runs after a NOPERM, and never for a command that the server does not know", () => {
+    const runsUntilAsked = (refusal: ReplyError): number => {
+      const knowledge = new ConnectionKnowledge();
+      const form = formOf("get");
+      knowledge.ask(form, ["a"])?.fail(refusal);
+      for (let runs = 0; runs < 5000; runs++) {
+        if (knowledge.ask(form, ["a"]) !== null) return runs;
+        expect(knowledge.rests(form)).to.equal(true);
+      }
+      return Number.POSITIVE_INFINITY;
+    };
+    expect(runsUntilAsked(NOPERM)).to.be.within(10, 1000);
+    expect(runsUntilAsked(new ReplyError("ERR unknown command 'mget'"))).to.equal(Number.POSITIVE_INFINITY);
   });
 
-  it("does not ask again for what the server does not know", () => {
+  it("forgets that a form is proven when the server refuses it", () => {
     const knowledge = new ConnectionKnowledge();
     const form = formOf("get");
-    expect(knowledge.learn(form, new ReplyError("ERR unknown command 'mget'"))).to.equal(true);
-    for (let runs = 0; runs < 5000; runs++) expect(knowledge.rests(form)).to.equal(true);
-    expect(knowledge.ask(form, ["a"])).to.equal(null);
+    knowledge.ask(form, ["a"])?.fulfil([null], { protocol: 2, replyMapping: "legacy" });
+    expect(knowledge.learn(form, new ReplyError("TRYAGAIN"))).to.equal(true);
+    expect(knowledge.isProven(form)).to.equal(true);
+    expect(knowledge.learn(form, NOPERM)).to.equal(true);
+    expect([knowledge.isProven(form), knowledge.rests(form)]).to.deep.equal([false, true]);
+    expect(knowledge.learn(form, new ReplyError("WRONGTYPE"))).to.equal(false);
   });
 });

@@ -132,7 +132,7 @@ describe("Merger", () => {
     expect(merged.isSettled).to.equal(true);
     expect(await outcomeOf(members[1])).to.equal(NOPERM.message);
     expect(members[0].isSettled).to.equal(false);
-    expect(send(["get a", "get b"]), "the form rests").to.deep.equal(["get a", "get b"]);
+    expect(send(["get a", "get b"]), "the form is refused").to.deep.equal(["get a", "get b"]);
   });
 
   it("gives redirects to the cluster, member by member", () => {
