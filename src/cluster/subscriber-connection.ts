@@ -52,12 +52,10 @@ export function keyOf(kind: SubscriptionKind, name: Buffer): NameKey {
 
 export class SubscriberConnection {
   readonly client: SubscriberClient;
-  readonly openedAtMs = clockMs();
   /** Requested by the client itself and not answered. */
   readonly asked = new Map<NameKey, Command>();
-  /** When the client's own command was confirmed. */
-  readonly confirmedAtMs = new Map<NameKey, number>();
-  wasReady = false;
+  /** When a request of the client itself was confirmed, or the server ended the subscription. */
+  readonly changedAtMs = new Map<NameKey, number>();
   private bytesHeard: number | undefined;
   private quietChecks = 0;
 
@@ -71,6 +69,10 @@ export class SubscriberConnection {
   /** It did not answer the PING. */
   get isSilent(): boolean {
     return this.quietChecks >= CHECKS_UNTIL_SILENT;
+  }
+
+  get silentMs(): number {
+    return this.quietChecks * CHECK_MS;
   }
 
   /** It has been silent so long that another node is better, if any node will do. */
@@ -91,9 +93,13 @@ export class SubscriberConnection {
     return this.client.link.subscriptions.names(kind);
   }
 
-  /** It was confirmed recently: a table that contradicts it may be older. */
+  noteChange(kind: SubscriptionKind, name: Buffer): void {
+    this.changedAtMs.set(keyOf(kind, name), clockMs());
+  }
+
+  /** It was confirmed or ended recently: a table that contradicts it may be older. */
   isRecent(kind: SubscriptionKind, name: Buffer): boolean {
-    const atMs = this.confirmedAtMs.get(keyOf(kind, name));
+    const atMs = this.changedAtMs.get(keyOf(kind, name));
     return atMs !== undefined && clockMs() - atMs < GOSSIP_MS;
   }
 

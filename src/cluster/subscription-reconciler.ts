@@ -22,14 +22,13 @@ import type { Message } from "../protocol/message";
 import { debugLog } from "../util/debug";
 import { clockMs, jittered, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
-import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
+import type { ClusterNode } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
 import { parseRedirect } from "./redirect";
 import {
   CHECK_MS,
   isOwn,
   keyOf,
-  type NameKey,
   type SubscriberClient,
   SubscriberConnection,
   type SubscriberSupervisor,
@@ -65,30 +64,23 @@ export interface ReconcilerOwner {
  * these.
  */
 const MOST_QUICK_LOOKS = 4;
+/** The pause while slots move. */
+const PAUSE_MS = 100;
 /**
- * The pause while slots move, and the shortest one between two connection attempts to a node. A connection that was
- * ready and lasted longer is reconnected immediately.
+ * The mean time between the beginnings of two connection attempts to a node; a connection that lasted longer is
+ * reconnected immediately. Messages published meanwhile are lost.
  */
-const FIRST_PAUSE_MS = 100;
-/** The longest pause before an unreachable node is tried again. Messages published meanwhile are lost. */
-const LONGEST_PAUSE_MS = 500;
+const ATTEMPT_MS = 150;
 /** Checks between two unrequested passes: one second. */
 const CHECKS_UNTIL_LOOK = 2;
 /** Longer than a failover with default settings: subscriptions still missing after it are no longer urgent. */
 const HURRY_MS = 30_000;
 
-/** The attempts to reach a node. */
-interface Pause {
-  readonly failures: number;
-  readonly untilMs: number;
-}
-
 export class SubscriptionReconciler implements Dispatcher {
   private readonly wanted = new WantedSubscriptions((kind, names) => this.onWanted(kind, names));
   private readonly connections = new Map<string, SubscriberConnection>();
-  private readonly pauses = new Map<string, Pause>();
-  /** By name: the node that has ended the subscription, and when it may be asked again. */
-  private readonly left = new Map<NameKey, { node: ClusterNode; untilMs: number }>();
+  /** When the next connection to a node may be opened. */
+  private readonly nextAttemptMs = new Map<string, number>();
   /** Commands whose connection was lost, or cannot be opened yet. */
   private waiting: Command[] = [];
   private quickLooks = 0;
@@ -99,9 +91,6 @@ export class SubscriptionReconciler implements Dispatcher {
   private isActive = false;
   /** A name was missing in the last pass. */
   private isUnsettled = false;
-  /** Since when names are missing or their nodes silent; null: none. */
-  private illSinceMs: number | null = null;
-
   constructor(
     private readonly placement: Placement,
     private readonly maxRedirections: number,
@@ -109,9 +98,13 @@ export class SubscriptionReconciler implements Dispatcher {
     private readonly owner: ReconcilerOwner,
   ) {}
 
-  /** Messages are being lost, and a new table would help. */
+  /** Messages are being lost, and a new table would help: names are missing, or their nodes are silent. */
   get isInHurry(): boolean {
-    return this.illSinceMs !== null && clockMs() - this.illSinceMs < HURRY_MS;
+    const { missedSinceMs } = this.wanted;
+    const isMissing = missedSinceMs !== null && clockMs() - missedSinceMs < HURRY_MS;
+    const isQuiet = ({ isSilent, silentMs }: SubscriberConnection): boolean =>
+      isSilent && silentMs < HURRY_MS;
+    return this.isActive && (isMissing || [...this.connections.values()].some(isQuiet));
   }
 
   isWanted(kind: SubscriptionKind, name: Buffer): boolean {
@@ -156,12 +149,11 @@ export class SubscriptionReconciler implements Dispatcher {
   /** The cluster has lost its nodes or is closing. The wanted names are kept. */
   stop(isForGood: boolean): void {
     this.isActive = false;
-    this.illSinceMs = null;
     stopTimer(this.timer);
     stopInterval(this.ticker);
     this.timer = undefined;
     this.ticker = undefined;
-    this.pauses.clear();
+    this.nextAttemptMs.clear();
     for (const connection of [...this.connections.values()]) {
       this.placement.leave(connection.node);
       this.drop(connection);
@@ -199,8 +191,7 @@ export class SubscriptionReconciler implements Dispatcher {
       },
       onStatus: (status) => {
         debug("the connection for subscriptions is now %s", status);
-        if (status === "ready") connection.wasReady = true;
-        else if (status === "end") this.onEnded(connection);
+        if (status === "end") this.onEnded(connection);
       },
       onNamedError: (type, error) => {
         if (type === "error") this.owner.onNodeError(error, connection.node);
@@ -220,12 +211,9 @@ export class SubscriptionReconciler implements Dispatcher {
 
   private onEnded(connection: SubscriberConnection): void {
     if (!this.isCurrent(connection)) return;
-    const { node, wasReady, openedAtMs } = connection;
+    const { node } = connection;
     this.forget(connection);
     if (!this.isActive) return;
-    const failures = wasReady ? 0 : (this.pauses.get(node.key)?.failures ?? 0) + 1;
-    const pauseMs = wasReady ? openedAtMs + FIRST_PAUSE_MS - clockMs() : pauseAfter(failures);
-    this.pauses.set(node.key, { failures, untilMs: clockMs() + pauseMs });
     this.placement.leave(node);
     this.deps.refresher.request(null);
     this.book(0);
@@ -242,13 +230,11 @@ export class SubscriptionReconciler implements Dispatcher {
 
   /** The server ended a subscription: its slot has moved. */
   private onShardLost(connection: SubscriberConnection, channel: Buffer): void {
-    const key = keyOf(SubscriptionKind.Shard, channel);
-    connection.confirmedAtMs.delete(key);
+    // As a replica the node would accept the subscription, and receive messages only once its new master knows it.
+    connection.noteChange(SubscriptionKind.Shard, channel);
     if (!this.isCurrent(connection)) return;
     this.wanted.miss(SubscriptionKind.Shard, channel);
     if (!this.placement.isSpread) return;
-    // As a replica the node would accept the subscription, and receive messages only once its new master knows it.
-    this.left.set(key, { node: connection.node, untilMs: clockMs() + GOSSIP_MS });
     if (this.quickLooks < MOST_QUICK_LOOKS) this.deps.refresher.askAtOnce(connection.node);
     else this.deps.refresher.request(null);
     this.bookAfterMove();
@@ -282,7 +268,7 @@ export class SubscriptionReconciler implements Dispatcher {
     else if (this.placement.nodeFor(command) !== node) this.send(command, false);
     else {
       this.waiting.push(command);
-      this.book(FIRST_PAUSE_MS);
+      this.book(PAUSE_MS);
     }
   }
 
@@ -294,7 +280,7 @@ export class SubscriptionReconciler implements Dispatcher {
     else if (node instanceof Error && isNew) command.fail(node);
     else {
       this.waiting.push(command);
-      if (node instanceof Error) this.book(FIRST_PAUSE_MS);
+      if (node instanceof Error) this.book(PAUSE_MS);
     }
   }
 
@@ -302,11 +288,12 @@ export class SubscriptionReconciler implements Dispatcher {
   private connectionTo(node: ClusterNode): SubscriberConnection | null {
     const known = this.connections.get(node.key);
     if (known !== undefined) return known;
-    const waitMs = (this.pauses.get(node.key)?.untilMs ?? 0) - clockMs();
+    const waitMs = (this.nextAttemptMs.get(node.key) ?? 0) - clockMs();
     if (waitMs > 0) {
       this.book(waitMs);
       return null;
     }
+    this.nextAttemptMs.set(node.key, clockMs() + jittered(ATTEMPT_MS));
     const connection = new SubscriberConnection(node, (made) =>
       this.owner.open(node, this.supervisorOf(made)),
     );
@@ -352,16 +339,17 @@ export class SubscriptionReconciler implements Dispatcher {
 
   private isHeld(kind: SubscriptionKind, name: Buffer): boolean {
     const nodes = this.placement.nodesOf(name);
-    return nodes.length > 0 && nodes.every((node) => this.isHeldAt(node, kind, name));
+    return nodes.length > 0 && this.lacking(nodes, kind, name).length === 0;
   }
 
-  private isHeldAt({ key }: ClusterNode, kind: SubscriptionKind, name: Buffer): boolean {
-    return this.connections.get(key)?.has(kind, name) === true;
+  /** Those of the nodes that have not confirmed a name. */
+  private lacking(nodes: readonly ClusterNode[], kind: SubscriptionKind, name: Buffer): ClusterNode[] {
+    return nodes.filter(({ key }) => this.connections.get(key)?.has(kind, name) !== true);
   }
 
   /** A moving slot is no failure: the pause does not grow. */
   private bookAfterMove(): void {
-    this.book(this.quickLooks++ < MOST_QUICK_LOOKS ? 0 : FIRST_PAUSE_MS);
+    this.book(this.quickLooks++ < MOST_QUICK_LOOKS ? 0 : PAUSE_MS);
   }
 
   private book(delayMs: number): void {
@@ -396,12 +384,10 @@ export class SubscriptionReconciler implements Dispatcher {
       this.withdrawStrays(connection);
       this.leaveStrays(connection);
     }
-    let missing = 0;
-    for (const kind of this.placement.kinds) missing += this.askForMissing(kind);
-    const isSilent = [...this.connections.values()].some((one) => one.isSilent);
-    if (missing === 0 && !isSilent) this.illSinceMs = null;
-    else this.illSinceMs ??= clockMs();
-    if (missing > 0) this.isUnsettled = true;
+    let isMissing = false;
+    for (const kind of this.placement.kinds)
+      for (const name of this.wanted.names.names(kind)) if (this.askFor(kind, name)) isMissing = true;
+    if (isMissing) this.isUnsettled = true;
     else this.settle();
   }
 
@@ -428,7 +414,7 @@ export class SubscriptionReconciler implements Dispatcher {
         if (isWanted && mayStay) continue;
         this.wanted.miss(kind, name, connection.heardAtMs);
         connection.client.link.subscriptions.delete(kind, name);
-        connection.confirmedAtMs.delete(keyOf(kind, name));
+        connection.changedAtMs.delete(keyOf(kind, name));
         connection.client.dispatch(ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].leave, [name]));
       }
     }
@@ -437,50 +423,30 @@ export class SubscriptionReconciler implements Dispatcher {
     if (isIdle && !this.placement.isUsed(node)) this.drop(connection, isSilent);
   }
 
-  /** Returns the number of names of a kind that are not confirmed at their nodes. */
-  private askForMissing(kind: SubscriptionKind): number {
-    let missing = 0;
-    for (const name of this.wanted.names.names(kind)) {
-      if (this.isHeld(kind, name) || this.isLagging(kind, name)) continue;
-      missing++;
-      this.wanted.miss(kind, name);
-      for (const connection of this.connectionsFor(kind, name)) this.ask(connection, kind, name);
+  /** Requests a name where it is missing. Returns false if no node lacks it. */
+  private askFor(kind: SubscriptionKind, name: Buffer): boolean {
+    const nodes = this.placement.nodesOf(name);
+    const lacking = this.lacking(nodes, kind, name);
+    if ((nodes.length > 0 && lacking.length === 0) || this.isLagging(nodes, kind, name)) return false;
+    this.wanted.miss(kind, name);
+    for (const node of lacking) {
+      const connection = this.connectionTo(node);
+      if (connection === null || connection.asked.has(keyOf(kind, name))) continue;
+      // The node has just ended the subscription.
+      if (connection.isRecent(kind, name)) this.book(PAUSE_MS);
+      else this.ask(connection, kind, name);
     }
-    return missing;
+    return true;
   }
 
   /** The table names other nodes, although another one has just confirmed the subscription. */
-  private isLagging(kind: SubscriptionKind, name: Buffer): boolean {
-    const nodes = this.placement.nodesOf(name);
-    const key = keyOf(kind, name);
-    if (nodes.some((node) => this.connections.get(node.key)?.asked.has(key))) return false;
-    for (const connection of this.connections.values()) {
-      const isElsewhere = !nodes.includes(connection.node);
-      if (isElsewhere && connection.has(kind, name) && connection.isRecent(kind, name)) return true;
-    }
-    return false;
-  }
-
-  /** The connections that have neither confirmed nor been asked for a name, unless it is too early to open them. */
-  private connectionsFor(kind: SubscriptionKind, name: Buffer): SubscriberConnection[] {
-    const found: SubscriberConnection[] = [];
-    for (const node of this.placement.nodesOf(name)) {
-      if (this.isHeldAt(node, kind, name)) continue;
-      const connection = this.connectionFor(node, keyOf(kind, name));
-      if (connection !== null && !connection.asked.has(keyOf(kind, name))) found.push(connection);
-    }
-    return found;
-  }
-
-  /** Null while it is too early to open a connection, or to ask the node for the name again. */
-  private connectionFor(node: ClusterNode, key: NameKey): SubscriberConnection | null {
-    const left = this.left.get(key);
-    if (left?.node === node && clockMs() < left.untilMs) {
-      this.book(FIRST_PAUSE_MS);
-      return null;
-    }
-    this.left.delete(key);
-    return this.connectionTo(node);
+  private isLagging(nodes: readonly ClusterNode[], kind: SubscriptionKind, name: Buffer): boolean {
+    const isAsked = ({ key }: ClusterNode): boolean =>
+      this.connections.get(key)?.asked.has(keyOf(kind, name)) === true;
+    if (nodes.some(isAsked)) return false;
+    return [...this.connections.values()].some(
+      (one) => !nodes.includes(one.node) && one.has(kind, name) && one.isRecent(kind, name),
+    );
   }
 
   /** One name a command, because a server refuses all names of a command for one of them. */
@@ -488,7 +454,7 @@ export class SubscriptionReconciler implements Dispatcher {
     const key = keyOf(kind, name);
     const completion = completionOf((error) => {
       connection.asked.delete(key);
-      if (error === null) connection.confirmedAtMs.set(key, clockMs());
+      if (error === null) connection.noteChange(kind, name);
       if (this.isCurrent(connection) && this.isActive) this.onAnswered(connection.node, kind, name, error);
     });
     const command = ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].enter, [name], completion);
@@ -532,9 +498,4 @@ export class SubscriptionReconciler implements Dispatcher {
       client.dispatch(ownCommand(Origin.Resubscribe, command.spec.lowerName, [], completionOf(onAnswered)));
     }
   }
-}
-
-/** The pause after this many failures to reach a node. */
-function pauseAfter(failures: number): number {
-  return jittered(Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS));
 }

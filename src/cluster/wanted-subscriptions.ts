@@ -20,7 +20,8 @@ export type { SubscriptionGap };
 export class WantedSubscriptions {
   readonly names = new Subscriptions();
   private missed = new Subscriptions();
-  private missedSinceMs: number | null = null;
+  /** Since when names are missing; null: none. */
+  missedSinceMs: number | null = null;
   /** Unsettled SUBSCRIBE commands: their names may be confirmed one by one before they are wanted. */
   private readonly open = new Set<Command>();
 

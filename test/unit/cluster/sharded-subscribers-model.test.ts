@@ -271,7 +271,7 @@ describe("the connections for shard channels, on random programs", () => {
       const bench = new Bench();
       const lost: Step[] = [
         { do: "end", at: 0 },
-        { do: "wait", ms: 150 },
+        { do: "wait", ms: 200 },
         { do: "open", at: 0 },
       ];
       await expectAskedAgain(bench, [...subscribed, ...lost], 10);
@@ -319,7 +319,7 @@ describe("the connections for shard channels, on random programs", () => {
   it("does not subscribe at a former master that is dialled again: it may be a replica, and messages come twice", async () => {
     const dialled: Step[] = [
       { do: "end", at: 0 },
-      { do: "wait", ms: 150 },
+      { do: "wait", ms: 200 },
     ];
     const moved: Step[] = [{ do: "move", channel: name, to: 1, isTold: false }, { do: "table" }];
     const requests = [`ssubscribe ${name}`];

@@ -66,13 +66,13 @@ describe("a connection for subscriptions", () => {
     expect(sent).to.deep.equal([]);
   });
 
-  it("remembers for a while which names were confirmed", () => {
+  it("remembers for a while which names were confirmed or ended", () => {
     const [kind, name] = [SubscriptionKind.Shard, Buffer.from("a")] as const;
     expect(connection.isRecent(kind, name), "never").to.equal(false);
-    connection.confirmedAtMs.set(keyOf(kind, name), clockMs());
+    connection.noteChange(kind, name);
     expect(connection.isRecent(kind, name)).to.equal(true);
     expect(connection.isRecent(SubscriptionKind.Channel, name), "another kind").to.equal(false);
-    connection.confirmedAtMs.set(keyOf(kind, name), clockMs() - 60_000);
+    connection.changedAtMs.set(keyOf(kind, name), clockMs() - 60_000);
     expect(connection.isRecent(kind, name)).to.equal(false);
   });
 });
