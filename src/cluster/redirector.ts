@@ -158,7 +158,7 @@ export class Redirector {
   onUnreachable(node: ClusterNode, commands: readonly Command[]): void {
     const error = new ConnectionClosedError();
     const left = commands.filter((command) => this.spendOrEnd(command, node, error));
-    const tries = Math.max(0, ...left.map(triesOf));
+    const tries = Math.max(...left.map(triesOf));
     const delayMs = grownDelay(delayUntilReachable(this.options), tries);
     this.deps.retries.putBack(left, { reason: "not served", delayMs });
   }

@@ -301,7 +301,6 @@ export class RetryQueue {
     const all = this.takeAll();
     for (const { extra } of all) if (extra?.trail) extra.trail.next = null;
     if (all.length > 0) this.deps.router.sendAgain(all);
-    this.sendReady();
   }
 
   /** Empties the queue and returns its commands, oldest first. */
@@ -449,9 +448,7 @@ export class RetryQueue {
 
   private giveUpDrain(slot: HeldSlot, { last }: Drain): void {
     slot.drain = null;
-    const slots = this.drains.get(last);
-    slots?.delete(slot);
-    if (slots?.size === 0) this.drains.delete(last);
+    this.drains.get(last)?.delete(slot);
   }
 }
 

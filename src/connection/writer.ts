@@ -140,7 +140,7 @@ export class Writer implements Flushable {
     do {
       before = queue.unsent;
       this.writeUnsent(true);
-    } while (queue.unsent > 0 && queue.unsent < before && socket.writableLength === 0);
+    } while (queue.unsent < before && socket.writableLength === 0);
   }
 
   // --- inside ----------------------------------------------------------------------------

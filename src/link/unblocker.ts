@@ -59,8 +59,7 @@ export class Unblocker {
     const isHere = connection?.state === ConnectionState.Ready;
     if (!command.isSettled) {
       command.ensureExtra().isRecalled = true;
-      if (!isHere) giveUp(command);
-      else deadlines.schedule({ onExpired: () => giveUp(command) }, LONGEST_RECALL_MS);
+      if (isHere) deadlines.schedule({ onExpired: () => giveUp(command) }, LONGEST_RECALL_MS);
     }
     if (!isHere || !canReach(this.options, connection.socket as Peer | null)) {
       giveUp(command);

@@ -371,6 +371,7 @@ describe("retry queue", () => {
     retries.lineUp(command("c", 0));
     giveBack(command("b", 2), "try again", 100);
     expect(retries.takeAll().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);
+    expect([retries.size, retries.pending()]).to.deep.equal([0, []]);
     clock.tick(1000);
     expect(left).to.deep.equal([]);
     expect(retries.isHeld(0)).to.equal(false);

@@ -398,6 +398,7 @@ describe("SubscriptionReconciler", () => {
       await home.pass(10);
     }
     expect(errorOf(command)).to.contain("Too many Cluster redirections");
+    expect(errorOf(command), "the node").to.contain("h:1");
     expect(answers).to.equal(MOST_REDIRECTS + 1);
     expect(home.time.nowMs - startedAt).to.be.above(MOST_REDIRECTS * 90);
   });

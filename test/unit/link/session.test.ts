@@ -33,6 +33,25 @@ describe("Session", () => {
     );
   });
 
+  it("stays on its connection while it guards keys, is in a transaction, or waits for its database", () => {
+    expect(session.isBound).to.equal(false);
+    note("watch", "k");
+    expect(session.isBound, "WATCH").to.equal(true);
+    note("unwatch");
+    expect(session.isBound).to.equal(false);
+    note("multi");
+    expect(session.isBound, "MULTI").to.equal(true);
+    note("select", "3");
+    note("exec").fulfil(["OK"], { protocol: 2, replyMapping: "legacy" });
+    expect([session.isBound, session.selected.db]).to.deep.equal([false, 3]);
+    note("multi");
+    note("select", "4");
+    const exec = note("exec");
+    expect([session.isBound, session.isInTransaction], "EXEC").to.deep.equal([true, false]);
+    exec.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+    expect([session.isBound, session.selected.db]).to.deep.equal([false, 3]);
+  });
+
   it("counts how often guards of its connection have ended", () => {
     expect(session.endedGuards).to.equal(0);
     note("watch", "k");

@@ -55,4 +55,38 @@ describe("connectTls", () => {
     protocols.push("b");
     expect(isNew({ ALPNProtocols: protocols })).to.equal(true);
   });
+
+  it("compares bytes with bytes only", () => {
+    const bytes = (name: string): Buffer => Buffer.from(`\u0001${name}`);
+    expect(isNew({ ALPNProtocols: bytes("a") })).to.equal(true);
+    expect(isNew({ ALPNProtocols: bytes("a") })).to.equal(false);
+    expect(isNew({ ALPNProtocols: bytes("b") })).to.equal(true);
+    expect(isNew({ ALPNProtocols: ["b"] }), "a list").to.equal(true);
+    expect(isNew({ ALPNProtocols: bytes("b") })).to.equal(true);
+    expect(isNew({ ALPNProtocols: undefined })).to.equal(true);
+  });
+
+  /** The session that the next connection with equal options resumes. */
+  function nextSession(): Buffer | undefined {
+    const connects = sinon.spy(require("node:tls") as typeof tls, "connect");
+    try {
+      isNew({ servername: "h" });
+      return (connects.firstCall.args[0] as tls.ConnectionOptions).session as Buffer | undefined;
+    } finally {
+      connects.restore();
+    }
+  }
+
+  it("resumes the last session of an address, and forgets it when a connection has failed", () => {
+    expect(nextSession()).to.equal(undefined);
+    const session = Buffer.from("resumed");
+    const last = (): tls.TLSSocket => sockets.at(-1) as tls.TLSSocket;
+    last().emit("session", session);
+    expect(nextSession()).to.equal(session);
+    last().emit("secureConnect");
+    last().emit("close");
+    expect(nextSession(), "it was open").to.equal(session);
+    last().emit("close");
+    expect(nextSession(), "it was not").to.equal(undefined);
+  });
 });

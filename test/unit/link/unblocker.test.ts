@@ -6,6 +6,7 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { ConnectionState } from "../../../src/connection/connection-state";
+import type { CredentialSource } from "../../../src/link/credentials";
 import type { LinkOptions } from "../../../src/link/link-options";
 import { Unblocker } from "../../../src/link/unblocker";
 import { deadlines } from "../../../src/util/deadlines";
@@ -62,7 +63,7 @@ describe("Unblocker", () => {
     await server.stop();
   });
 
-  function make(options: LinkOptions = {}): void {
+  function make(options: LinkOptions = {}, credentials: CredentialSource["credentials"] = () => ({})): void {
     queue = { answered: 0 };
     resent = [];
     current = {
@@ -79,7 +80,7 @@ describe("Unblocker", () => {
       },
       resend: (command) => void resent.push(command),
     };
-    unblocker = new Unblocker(current as never, options, { credentials: () => ({}) });
+    unblocker = new Unblocker(current as never, options, { credentials });
   }
 
   /** A call that was written as the one of this number. */
@@ -207,6 +208,7 @@ describe("Unblocker", () => {
         () => ((current.connection as { state: number }).state = ConnectionState.Draining),
       ],
       ["a connector of the user's", () => make({ Connector: class {} })],
+      ["credentials that cannot be read", () => make({}, () => Promise.reject(new Error("no secret")))],
       ["a list that is not shown", () => (listed = new Error("NOPERM"))],
       ["an UNBLOCK that is not allowed", () => (ended = new Error("NOPERM"))],
       ["a list without the connection", () => ((current.connection as { clientId: number }).clientId = 6)],

@@ -215,6 +215,7 @@ describe("Watchdog over time", () => {
   let silent: Silent;
   let seen: string[];
   let verdict: Verdict;
+  let onAsked: () => void;
   let isListening: boolean;
   let watchdog: Watchdog;
 
@@ -227,9 +228,11 @@ describe("Watchdog over time", () => {
     silent = new Silent();
     silent.lastActivityMs = home.time.nowMs;
     [seen, verdict, isListening] = [[], Verdict.ServerIsBusy, false];
+    onAsked = () => {};
     watchdog = new home.modules.Watchdog(LONG_MS, {
       probe: async () => {
         seen.push("asked");
+        onAsked();
         return verdict;
       },
       onDeadConnection: (_silentMs, isReachable) => {
@@ -332,6 +335,25 @@ describe("Watchdog over time", () => {
     expect(seen).to.deep.equal([]);
     await home.pass(2 * LONG_MS);
     expect(seen.slice(0, 2)).to.deep.equal(["asked", "busy"]);
+  });
+
+  it("does not judge a connection whose bytes the system has sent while it asked", async () => {
+    verdict = Verdict.ConnectionIsDead;
+    onAsked = () => {
+      silent.socket._handle.writeQueueSize += 1000;
+    };
+    await home.pass(6 * LONG_MS);
+    expect(new Set(seen)).to.deep.equal(new Set(["asked"]));
+    onAsked = () => {};
+    await home.pass(3 * LONG_MS);
+    expect(seen.at(-1)).to.equal("dead");
+  });
+
+  it("asks as early about a stream that does not tell how much it holds", async () => {
+    Object.assign(silent, { socket: {} });
+    const startedAt = home.time.nowMs;
+    while (seen.length === 0) await home.pass(1);
+    expect(home.time.nowMs - startedAt).to.be.within(LONG_MS, 1.5 * LONG_MS);
   });
 
   it("does not take bytes of an earlier connection for a sign of life", async () => {
