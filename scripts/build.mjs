@@ -35,7 +35,7 @@ const LATE = Object.fromEntries(
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
     "client/consumers/consume": "consumers",
-    "client/leasing": "leases",
+    "client/leases/leasing": "leases",
     "client/message-readers": "messages",
     "client/locks/lock": "locks",
     "client/legacy-command": "legacy-command",

@@ -32,8 +32,8 @@ export type {
 export type { StreamMessage } from "./client/consumers/delivery";
 export { Failover, type FailoverOptions } from "./client/failover";
 export type { QuitOptions, QuitReport } from "./client/graceful-quit";
-export type { LeasedConnection } from "./client/leased-connection";
-export type { LeaseOptions, TransactionOptions } from "./client/leasing";
+export type { LeasedConnection } from "./client/leases/leased-connection";
+export type { LeaseOptions, TransactionOptions } from "./client/leases/leasing";
 export { LegacyCommand as Command } from "./client/legacy-command";
 export type { Lock, LockOptions } from "./client/locks/lock";
 export type {

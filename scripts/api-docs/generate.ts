@@ -48,7 +48,7 @@ const CLASSES: readonly ClassSection[] = [
   },
   {
     title: "Redis and Cluster",
-    file: "client/lending-client",
+    file: "client/leases/lending-client",
     name: "LendingClient",
     about: "The common members of `Redis` and `Cluster` that a leased connection does not have.",
   },

@@ -21,7 +21,7 @@ import { LatePart } from "../util/late-part";
 import { type CacheView, NO_CACHE } from "./cache-view";
 import type { CachedClient, Caching, LinkTracker } from "./caching";
 import { leasing } from "./late-features";
-import type { LeaseOwner, Leases } from "./leasing";
+import type { LeaseOwner, Leases } from "./leases/leasing";
 import { timeouts } from "./limiting";
 import { type MaintenanceOptions, movers } from "./maintenance";
 import { mergers } from "./merging";

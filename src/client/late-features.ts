@@ -20,11 +20,14 @@ export type {
   ReplyRows,
   TransactionOptions,
   Unsent,
-} from "./leasing";
+} from "./leases/leasing";
 export type { Lock, LockOptions } from "./locks/lock";
 
 /** `lease()`, `withConnection()`, `transaction()`, and the pool of their connections. */
-export const leasing = new LatePart("leases", () => require("./leasing") as typeof import("./leasing"));
+export const leasing = new LatePart(
+  "leases",
+  () => require("./leases/leasing") as typeof import("./leases/leasing"),
+);
 
 /** `lock()`. */
 export const locking = new LatePart("locks", () => require("./locks/lock") as typeof import("./locks/lock"));

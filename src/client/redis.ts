@@ -35,7 +35,7 @@ import {
   leasing,
   type PooledConnection,
 } from "./late-features";
-import { LendingClient } from "./lending-client";
+import { LendingClient } from "./leases/lending-client";
 import { observeOptions } from "./options/live-options";
 import { type Defaults, defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";

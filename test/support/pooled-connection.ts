@@ -1,6 +1,6 @@
 /** An extra connection to a scripted server, without a client. */
 
-import { PooledConnection } from "../../src/client/pooled-connection";
+import { PooledConnection } from "../../src/client/leases/pooled-connection";
 import { ConnectionCounts } from "../../src/connection/connection-counts";
 import type { LinkDeps, LinkOptions } from "../../src/link/link-options";
 import { TcpConnector } from "../../src/link/tcp-connector";

@@ -17,7 +17,7 @@ import { callUser } from "../../util/user-code";
 import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LEND, LIMITS, SOURCE, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, emitRefusal } from "../events";
-import { LendingClient } from "../lending-client";
+import { LendingClient } from "../leases/lending-client";
 import { gatheredOf } from "../options/auto-pipelining";
 import {
   type ClusterNode,

@@ -7,7 +7,7 @@ import { PromiseCompletion } from "../../command/promise-completion";
 import { OptionError, ReplyError, SluiceError } from "../../errors";
 import { ConsumerGroupMissingError } from "../../leases/lease-errors";
 import type { LEND, SOURCE } from "../client-base";
-import type { LendTerms, Loan } from "../loan";
+import type { LendTerms, Loan } from "../leases/loan";
 
 export interface ConsumingClient {
   readonly isCluster: boolean;

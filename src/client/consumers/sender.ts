@@ -6,7 +6,7 @@
 import type { Command } from "../../command/command";
 import { slotOfKey } from "../../command/slot";
 import { LEND } from "../client-base";
-import type { Loan } from "../loan";
+import type { Loan } from "../leases/loan";
 import type { ConsumingClient } from "./consuming-client";
 
 export class Sender {

@@ -18,7 +18,7 @@ import { Unblocker } from "../../link/unblocker";
 import { debugLog } from "../../util/debug";
 import { clockMs, startTimer, stopTimer } from "../../util/scheduling";
 import { LEND } from "../client-base";
-import type { Loan } from "../loan";
+import type { Loan } from "../leases/loan";
 import { type ConsumingClient, commandOf, isGroupMissing, isPassing, Pauses } from "./consuming-client";
 import type { DeliveredEntry, Source, Value } from "./delivery";
 

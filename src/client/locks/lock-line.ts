@@ -7,8 +7,8 @@
 import type { Command } from "../../command/command";
 import { startTimer, stopTimer } from "../../util/scheduling";
 import { type ClientBase, LEND, SOURCE, TALLY } from "../client-base";
-import { LeasedConnection } from "../leased-connection";
-import type { Loan } from "../loan";
+import { LeasedConnection } from "../leases/leased-connection";
+import type { Loan } from "../leases/loan";
 import type { LockingClient } from "./locking-client";
 
 /** The connection returns to the pool after this time without a command. */

@@ -2,7 +2,7 @@
 
 import type { Command } from "../../command/command";
 import type { LEND, SOURCE, TALLY } from "../client-base";
-import type { LendTerms, Loan } from "../loan";
+import type { LendTerms, Loan } from "../leases/loan";
 
 export interface LockingClient {
   readonly isCluster: boolean;

@@ -9,8 +9,8 @@ import { ReplyError } from "../../errors";
 import type { Reply } from "../../protocol/resp-types";
 import { startTimer, stopTimer } from "../../util/scheduling";
 import { type ClientBase, LEND, SOURCE, TALLY } from "../client-base";
-import { LeasedConnection } from "../leased-connection";
-import type { Loan } from "../loan";
+import { LeasedConnection } from "../leases/leased-connection";
+import type { Loan } from "../leases/loan";
 import type { LockingClient } from "./locking-client";
 
 /** The time that the connection stays open after the last waiter. */

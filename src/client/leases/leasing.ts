@@ -3,18 +3,18 @@
  * commands. A lease ends with its client, at the latest.
  */
 
-import type { Command } from "../command/command";
-import type { Argument } from "../command/command-spec";
-import type { Dispatcher } from "../command/dispatcher";
-import type { ChainableCommander, ExecReply, Known, ReplyRows } from "../command/generated/signatures";
-import { SLOT_COUNT, slotOfKey } from "../command/slot";
-import { ConnectionClosedError, OptionError, ReplyError, WatchLostError } from "../errors";
-import { BlockingLease } from "../leases/blocking-lease";
-import { ConnectionPool } from "../leases/connection-pool";
-import { LeaseAbortedError, LeaseTimeoutError, TransactionConflictError } from "../leases/lease-errors";
-import { Quota } from "../leases/quota";
-import type { Link } from "../link/link";
-import { isTransactionPipeline } from "../pipeline/pipeline";
+import type { Command } from "../../command/command";
+import type { Argument } from "../../command/command-spec";
+import type { Dispatcher } from "../../command/dispatcher";
+import type { ChainableCommander, ExecReply, Known, ReplyRows } from "../../command/generated/signatures";
+import { SLOT_COUNT, slotOfKey } from "../../command/slot";
+import { ConnectionClosedError, OptionError, ReplyError, WatchLostError } from "../../errors";
+import { BlockingLease } from "../../leases/blocking-lease";
+import { ConnectionPool } from "../../leases/connection-pool";
+import { LeaseAbortedError, LeaseTimeoutError, TransactionConflictError } from "../../leases/lease-errors";
+import { Quota } from "../../leases/quota";
+import type { Link } from "../../link/link";
+import { isTransactionPipeline } from "../../pipeline/pipeline";
 import {
   checkArgument,
   checkSettings,
@@ -24,14 +24,14 @@ import {
   type SettingChecks,
   signalOnly,
   wholeFrom,
-} from "../util/check-settings";
-import { Delay, sleep } from "../util/scheduling";
-import { CHAIN, type ClientBase, LEND } from "./client-base";
+} from "../../util/check-settings";
+import { Delay, sleep } from "../../util/scheduling";
+import { CHAIN, type ClientBase, LEND } from "../client-base";
+import type { LeaseLimits } from "../options/common-options";
+import type { MappingOf, ReplyMappingMode } from "../types";
 import { LeasedConnection } from "./leased-connection";
 import { type LendTerms, type Lessor, Loan, unlessAborted } from "./loan";
-import type { LeaseLimits } from "./options/common-options";
 import type { PooledConnection } from "./pooled-connection";
-import type { MappingOf, ReplyMappingMode } from "./types";
 
 export { LeasedConnection } from "./leased-connection";
 export type { LendTerms, Loan } from "./loan";

@@ -4,22 +4,22 @@
  */
 
 import type { EventEmitter } from "node:events";
-import { attachOwn, bothForms } from "../command/commander";
-import type { Dispatcher } from "../command/dispatcher";
-import type { Tally } from "../command/promise-completion";
-import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
-import type { Link } from "../link/link";
-import { type ClientSummary, SUMMARY } from "../observability/redact";
-import { PIPELINE_CLASS } from "../pipeline/pipeline-run";
-import type { Message } from "../protocol/message";
-import type { Reply } from "../protocol/resp-types";
-import { callUser } from "../util/user-code";
-import { CHAIN, ClientBase, type ClientOptions, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
-import { emitMessage, emitRefusal } from "./events";
+import { attachOwn, bothForms } from "../../command/commander";
+import type { Dispatcher } from "../../command/dispatcher";
+import type { Tally } from "../../command/promise-completion";
+import type { SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
+import type { Link } from "../../link/link";
+import { type ClientSummary, SUMMARY } from "../../observability/redact";
+import { PIPELINE_CLASS } from "../../pipeline/pipeline-run";
+import type { Message } from "../../protocol/message";
+import type { Reply } from "../../protocol/resp-types";
+import { callUser } from "../../util/user-code";
+import { CHAIN, ClientBase, type ClientOptions, INITIALIZE, LIMITS, SOURCE, TALLY } from "../client-base";
+import { emitMessage, emitRefusal } from "../events";
+import { IS_SUBSCRIBED } from "../streams";
+import type { ClientListeners, ReplyMappingMode } from "../types";
 import type { Loan } from "./loan";
 import type { Lessee } from "./pooled-connection";
-import { IS_SUBSCRIBED } from "./streams";
-import type { ClientListeners, ReplyMappingMode } from "./types";
 
 const LOAN: unique symbol = Symbol("loan");
 const OWNER: unique symbol = Symbol("owner");

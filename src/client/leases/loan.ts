@@ -3,19 +3,19 @@
  * without state of the lessee, or closed.
  */
 
-import { type Command, Origin } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
-import { flagsFor } from "../command/command-table";
-import type { Dispatcher } from "../command/dispatcher";
-import { ownCommand } from "../command/own-command";
-import { PromiseCompletion } from "../command/promise-completion";
-import { ReplyError } from "../errors";
-import type { Borrower } from "../leases/connection-pool";
-import { LeaseAbortedError, LeaseReleasedError } from "../leases/lease-errors";
-import { SessionChanges } from "../leases/session-changes";
-import type { Link } from "../link/link";
-import { listenToAbort, stopListening } from "../util/abort-listeners";
-import { within } from "../util/scheduling";
+import { type Command, Origin } from "../../command/command";
+import { CommandFlag } from "../../command/command-spec";
+import { flagsFor } from "../../command/command-table";
+import type { Dispatcher } from "../../command/dispatcher";
+import { ownCommand } from "../../command/own-command";
+import { PromiseCompletion } from "../../command/promise-completion";
+import { ReplyError } from "../../errors";
+import type { Borrower } from "../../leases/connection-pool";
+import { LeaseAbortedError, LeaseReleasedError } from "../../leases/lease-errors";
+import { SessionChanges } from "../../leases/session-changes";
+import type { Link } from "../../link/link";
+import { listenToAbort, stopListening } from "../../util/abort-listeners";
+import { within } from "../../util/scheduling";
 import type { PooledConnection } from "./pooled-connection";
 
 /** The time for the commands that undo the changes of a lessee; then the connection is closed. */

@@ -3,8 +3,8 @@
  * connections of their own, and the end of a client.
  */
 
-import { ClientBase, LEND } from "./client-base";
-import { reportSilently } from "./events";
+import { ClientBase, LEND } from "../client-base";
+import { reportSilently } from "../events";
 import {
   type ConsumeHandlerOptions,
   type ConsumeOptions,
@@ -24,8 +24,8 @@ import {
   type StreamValue,
   type TransactionOptions,
   type Unsent,
-} from "./late-features";
-import type { ReplyMappingMode } from "./types";
+} from "../late-features";
+import type { ReplyMappingMode } from "../types";
 
 export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   abstract readonly status: string;

@@ -1,14 +1,14 @@
 /** An extra connection over a scripted server: what goes over it, what its client hears of it, and how it ends. */
 
 import { expect } from "chai";
-import type { PooledConnection } from "../../../src/client/pooled-connection";
-import { Command } from "../../../src/command/command";
-import { specOf } from "../../../src/command/command-table";
-import { PromiseCompletion } from "../../../src/command/promise-completion";
-import type { LinkDeps, LinkOptions, Takeover } from "../../../src/link/link-options";
-import { FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";
-import { codeOf, failureOf } from "../../support/outcome";
-import { openPooled } from "../../support/pooled-connection";
+import type { PooledConnection } from "../../../../src/client/leases/pooled-connection";
+import { Command } from "../../../../src/command/command";
+import { specOf } from "../../../../src/command/command-table";
+import { PromiseCompletion } from "../../../../src/command/promise-completion";
+import type { LinkDeps, LinkOptions, Takeover } from "../../../../src/link/link-options";
+import { FakeServer, NO_REPLY, RawReply } from "../../../support/fake-server";
+import { codeOf, failureOf } from "../../../support/outcome";
+import { openPooled } from "../../../support/pooled-connection";
 
 describe("PooledConnection", () => {
   let server: FakeServer;

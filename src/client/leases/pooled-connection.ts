@@ -1,15 +1,15 @@
 /** An extra connection of a client: a separate link with the options of its client. */
 
-import type { Command } from "../command/command";
-import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
-import type { Borrower, ExtraConnection } from "../leases/connection-pool";
-import type { AbstractConnector } from "../link/connector";
-import { Link } from "../link/link";
-import type { LinkDeps, LinkOptions } from "../link/link-options";
-import { followDb } from "../link/selected-db";
-import type { Message } from "../protocol/message";
-import type { Reply } from "../protocol/resp-types";
+import type { Command } from "../../command/command";
+import type { MessageListener } from "../../connection/push-router";
+import type { SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
+import type { Borrower, ExtraConnection } from "../../leases/connection-pool";
+import type { AbstractConnector } from "../../link/connector";
+import { Link } from "../../link/link";
+import type { LinkDeps, LinkOptions } from "../../link/link-options";
+import { followDb } from "../../link/selected-db";
+import type { Message } from "../../protocol/message";
+import type { Reply } from "../../protocol/resp-types";
 
 /** The user of a connection that receives the messages of the server. */
 export interface Lessee extends MessageListener {

@@ -1,14 +1,14 @@
 /** One lease over a scripted server: what is sent at its end, and which connection another lessee may get. */
 
 import { expect } from "chai";
-import { type Lessor, Loan } from "../../../src/client/loan";
-import type { PooledConnection } from "../../../src/client/pooled-connection";
-import { Command } from "../../../src/command/command";
-import { specOf } from "../../../src/command/command-table";
-import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { type FakeReply, FakeServer, NO_REPLY, status } from "../../support/fake-server";
-import { codeOf, failureOf } from "../../support/outcome";
-import { openPooled } from "../../support/pooled-connection";
+import { type Lessor, Loan } from "../../../../src/client/leases/loan";
+import type { PooledConnection } from "../../../../src/client/leases/pooled-connection";
+import { Command } from "../../../../src/command/command";
+import { specOf } from "../../../../src/command/command-table";
+import { PromiseCompletion } from "../../../../src/command/promise-completion";
+import { type FakeReply, FakeServer, NO_REPLY, status } from "../../../support/fake-server";
+import { codeOf, failureOf } from "../../../support/outcome";
+import { openPooled } from "../../../support/pooled-connection";
 
 /** The replies of a server without special cases. */
 const REPLIES: Readonly<Record<string, FakeReply>> = {
