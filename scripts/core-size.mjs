@@ -20,6 +20,7 @@ const OUTSIDE = {
   "modules/generated": "generated",
   otel: "observers",
   "client/consumers": "features",
+  "client/leases": "features",
   "client/locks": "features",
   "client/whole-cluster": "features",
   credentials: "features",
