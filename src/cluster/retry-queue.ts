@@ -70,7 +70,7 @@ interface Wait {
 const NO_WAIT: Wait = { delayMs: 0, dueMs: 0 };
 
 function waitOf(delayMs: number): Wait {
-  return delayMs === 0 ? NO_WAIT : { delayMs, dueMs: userClockMs() + delayMs };
+  return { delayMs, dueMs: userClockMs() + delayMs };
 }
 
 /** The commands of a slot that are still at a node; the slot waits for them while the node answers. */

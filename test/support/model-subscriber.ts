@@ -40,6 +40,8 @@ export class ModelSubscriber {
   readonly subscriptions = new Subscriptions();
   status: "connecting" | "ready" | "end" = "connecting";
   readonly client: SubscriberClient;
+  /** How often it was told to connect. */
+  connects = 0;
   /** It was told to disconnect: it ends when its test lets it. */
   isLeaving = false;
 
@@ -55,7 +57,10 @@ export class ModelSubscriber {
       get status() {
         return self.status;
       },
-      connect: () => Promise.resolve(),
+      connect: () => {
+        this.connects++;
+        return Promise.resolve();
+      },
       disconnect: () => {
         this.isLeaving = true;
       },

@@ -573,4 +573,18 @@ describe("Lifecycle", () => {
     life.admit([late]);
     expect(codeOf(late)).to.equal("CONNECTION_CLOSED");
   });
+
+  it("takes no notice of start nodes that an earlier attempt did not find", async () => {
+    let fail: (error: Error) => void = () => {};
+    parts.findSeeds = () => new Promise((_resolve, reject) => (fail = reject));
+    const first = life.connect().catch((error: Error) => error.name);
+    life.disconnect();
+    parts.findSeeds = () => new Promise(() => {});
+    life.connect().catch(() => {});
+    expect(life.status).to.equal("connecting");
+    fail(new Error("ENOTFOUND"));
+    await first;
+    expect(life.status).to.equal("connecting");
+    life.disconnect();
+  });
 });

@@ -205,6 +205,12 @@ describe("the command queue", () => {
       batch.map((_, index) => (isGivenUp(index) ? CommandState.Settled : CommandState.Queued)),
     );
     expect([queue.unsent, queue.inFlight]).to.deep.equal([2000, 0]);
+    const small = [0, 1].map(() => new Command(get, ["k"], false, IGNORED));
+    for (const command of small) command.state = CommandState.Sent;
+    small[0]?.fail(new Error("timed out"));
+    queue.pushBatch(small);
+    expect(small.map(({ state }) => state)).to.deep.equal([CommandState.Settled, CommandState.Queued]);
+    for (const command of small) command.fail(new Error("the test is over"));
     for (const command of batch) command.fail(new Error("the test is over"));
   });
 

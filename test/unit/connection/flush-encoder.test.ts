@@ -51,4 +51,30 @@ describe("a flush", () => {
       expect(flushes(100, 64 * KIB, kind, KIB)).to.deep.equal([1, 1]);
     });
   }
+
+  it("sends a script once with its text, and by its hash from then on", () => {
+    const [queue, output] = [new CommandQueue(), new OutputBuffer()];
+    const listener = { onWrite: () => {}, isLogging: false };
+    const encoder = new FlushEncoder({ queue, scripts: new ScriptMemory() }, output, USUAL, listener);
+    const written = (): string => {
+      const command = new Command(specOf("eval"), ["", "0"], false, new PromiseCompletion());
+      const script = {
+        lua: "return 1",
+        sha: "abc",
+        byText: specOf("eval"),
+        bySha: specOf("evalsha"),
+        isReadOnly: false,
+      };
+      command.ensureExtra().script = script;
+      queue.push(command);
+      expect(encoder.fill(1)).to.equal(null);
+      const segments = output.take();
+      const text = Buffer.concat(segments).toString().toLowerCase();
+      output.release(segments);
+      queue.shift()?.fulfil(1, { protocol: 2, replyMapping: "legacy" });
+      return text;
+    };
+    expect(written()).to.contain("eval\r\n$8\r\nreturn 1");
+    expect(written()).to.contain("evalsha\r\n$3\r\nabc");
+  });
 });

@@ -190,4 +190,21 @@ describe("CurrentConnection", () => {
     current.discardInsteadOf(command("exec", [], 0, BatchKind.Automatic));
     expect(sent.at(-1)).to.equal("discard");
   });
+
+  it("takes back the database that a transaction has selected, if there is one that will not run", () => {
+    current.abandonOpen();
+    expect(sent, "no transaction is open").to.deep.equal([]);
+    const [multi, select] = [command("multi"), command("select", ["3"])];
+    for (const one of [multi, select]) current.send(one);
+    connection.state = ConnectionState.Closed;
+    current.abandonOpen();
+    expect(sent, "its connection is lost").to.deep.equal(["multi", "select 3"]);
+    connection.state = ConnectionState.Ready;
+    for (const one of [command("multi"), command("select", ["3"])]) current.send(one);
+    sent = [];
+    current.abandonOpen();
+    expect(sent).to.deep.equal(["select 0"]);
+    current.abandonOpen();
+    expect(sent, "once").to.deep.equal(["select 0"]);
+  });
 });

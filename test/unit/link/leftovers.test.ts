@@ -352,8 +352,13 @@ describe("closing", () => {
 
   describe("after a loss", () => {
     /** The names of the commands that are sent again. */
-    function kept(options: LinkOptions, cause: Error | undefined, left: Left, readyAtMs = 1): string[] {
-      const waiting = new OfflineQueue();
+    function kept(
+      options: LinkOptions,
+      cause: Error | undefined,
+      left: Left,
+      readyAtMs = 1,
+      waiting = new OfflineQueue(),
+    ): string[] {
       const leftovers = new LeftoverCommands(options, waiting, {
         takeover: null,
         counts: new ConnectionCounts(),
@@ -382,6 +387,15 @@ describe("closing", () => {
       const reachable = new DeadConnectionError("h:1", 1000, true);
       for (const cause of [reachable, new Error("reset"), undefined]) {
         expect(kept({}, cause, sent("get", "incr"))).to.deep.equal(["get", "incr", "unsent"]);
+      }
+    });
+
+    it("keeps what was issued since the loss behind what it has left, and in place what waited for a handshake", () => {
+      for (const readyAtMs of [1, 0]) {
+        const waiting = new OfflineQueue();
+        waiting.push(one("get", "waits"));
+        const left = { sent: [], unsent: [one("set", "unsent")] };
+        expect(kept({}, undefined, left, readyAtMs, waiting)).to.deep.equal(["unsent", "waits"]);
       }
     });
 

@@ -47,6 +47,7 @@ describe("Session", () => {
     note("multi");
     note("select", "4");
     const exec = note("exec");
+    note("get", "k");
     expect([session.isBound, session.isInTransaction], "EXEC").to.deep.equal([true, false]);
     exec.fulfil(null, { protocol: 2, replyMapping: "legacy" });
     expect([session.isBound, session.selected.db]).to.deep.equal([false, 3]);

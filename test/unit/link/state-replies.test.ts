@@ -5,6 +5,8 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
+import { ReplyError } from "../../../src/errors";
+import { OpenTransaction } from "../../../src/link/open-transaction";
 import { StateReplies, type StateReplyDeps } from "../../../src/link/state-replies";
 import { Ending } from "../../support/ending";
 
@@ -90,5 +92,23 @@ describe("StateReplies", () => {
     follow("hello", ["3"]);
     follow("reset", [], "RESET");
     expect(follow("monitor")).to.deep.equal(["fieldsets", "monitoring"]);
+  });
+
+  it("names in the reply to EXEC the commands of a transaction opened by hand that have failed", () => {
+    const transaction = new OpenTransaction();
+    const members = [["multi"], ["incr", "text"], ["get", "k"]].map(([name = "", ...args]) => {
+      const one = new Command(specOf(name), args, false, new Ending());
+      made.push(one);
+      transaction.join(one);
+      one.fulfil("QUEUED", { protocol: 2, replyMapping: "legacy" });
+      return one;
+    });
+    const exec = new Command(specOf("exec"), [], false, new Ending());
+    made.push(exec);
+    exec.ensureExtra().group = transaction;
+    const error = new ReplyError("ERR value is not an integer");
+    replies.follow(exec, [error, "v"]);
+    expect(members).to.have.length(3);
+    expect(error.command?.name).to.equal("incr");
   });
 });
