@@ -352,7 +352,7 @@ export class ClusterRouter implements Dispatcher {
   private readerOf(command: Command): ClusterNode | null | undefined {
     const { reads, slots } = this.deps;
     const { slot } = command;
-    const shard = reads === null || slot < 0 || !isReplicaRead(command) ? null : slots.shardOf(slot);
+    const shard = slot < 0 || !isReplicaRead(command) ? null : slots.shardOf(slot);
     if (reads === null || shard === null || slots.isLeaving(slot)) return undefined;
     try {
       const node = reads.choose(shard, command);

@@ -181,8 +181,7 @@ export class Session {
     if (selects !== null) this.followExec(command, selects);
     else if (isSelect && !this.selected.isOpen) this.deciding = null;
     if ((flags & CommandFlag.Quit) !== 0) this.noteQuit(command);
-    else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
-    else this.openTransaction?.join(command);
+    else this.noteChange(command, flags);
   }
 
   /**

@@ -85,7 +85,6 @@ export function openBeside(
   };
   const connection = new Connection(connectionOptions(options), alone(life));
   const timer = startTimer(() => {
-    settle(null);
     if (connection.readyAtMs === 0) connection.destroy();
   }, LONGEST_ANSWER_MS);
   timer.unref();

@@ -1,5 +1,6 @@
 import type { SrvRecord } from "node:dns";
 import { expect } from "chai";
+import sinon from "sinon";
 import { findSeeds, type StartNode, srvOrder } from "../../../src/cluster/discovery";
 
 const start = (host: string, port: number, options = {}): StartNode => ({ host, port, options });
@@ -87,5 +88,22 @@ describe("discovery", () => {
       if (srvOrder([record("light", 1, 9), record("heavy", 1, 89)])[0]?.name === "heavy") heavyFirst++;
     }
     expect(heavyFirst).to.be.within(1650, 1950);
+  });
+
+  it("draws SRV records one by one, each in proportion to its weight", () => {
+    const random = sinon.stub(Math, "random");
+    try {
+      random.returns(0.6);
+      expect(srvOrder([record("a", 1, 3), record("b", 1, 1)]).map(({ name }) => name)).to.deep.equal([
+        "a",
+        "b",
+      ]);
+      for (const [index, value] of [0.5, 0, 0].entries())
+        random.onCall(random.callCount + index).returns(value);
+      const equal = ["a", "b", "c"].map((name) => record(name, 1, 0));
+      expect(srvOrder(equal).map(({ name }) => name)).to.deep.equal(["b", "a", "c"]);
+    } finally {
+      random.restore();
+    }
   });
 });

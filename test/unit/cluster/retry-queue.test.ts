@@ -435,4 +435,20 @@ describe("retry queue", () => {
     older.fail(new Error("timeout"));
     expect(left).to.deep.equal([]);
   });
+
+  it("sends commands that come back while it sends in the next round", () => {
+    let depth = 0;
+    const depths: number[] = [];
+    const again = [command("again", 1)];
+    retries = queue(() => {
+      depths.push(++depth);
+      const next = again.shift();
+      if (next !== undefined) giveBack(next, "moved", 0);
+      depth--;
+    });
+    retries.resume();
+    giveBack(command("first", 0), "moved", 0);
+    expect(depths).to.deep.equal([1, 1]);
+    expect(retries.size).to.equal(0);
+  });
 });

@@ -354,4 +354,23 @@ describe("Connection", () => {
       expect(causes[0]).to.equal("window");
       expect(causes[1]).to.not.equal("window");
     }));
+
+  it("notes that a batch is answered in part with its first reply, also an error", () =>
+    live(async () => {
+      for (const reply of ["+1\r\n", "-ERR no\r\n"]) {
+        peer = new Peer();
+        await openReady();
+        const { Batch: Made, BatchKind } = home.modules;
+        const batch: Batch = new Made(BatchKind.Pipeline, 0, null);
+        const commands = ["a", "b"].map((key) => newCommand("get", key));
+        for (const command of commands) batch.add(command);
+        connection.dispatchBatch(commands);
+        expect(batch.isAnswered).to.equal(false);
+        await receive(reply);
+        expect(batch.isAnswered, reply).to.equal(true);
+        await receive("+2\r\n");
+        peer.destroy();
+        await home.pass(1);
+      }
+    }));
 });

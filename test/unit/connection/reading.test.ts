@@ -200,7 +200,10 @@ describe("a connection that reads", () => {
 
   it("closes at a reply to no command, unless it monitors", () =>
     home.live(async () => {
-      for (const bytes of ["+OK\r\n", "*1\r\n+a\r\n"]) {
+      for (const [bytes, what] of [
+        ["+OK\r\n", '"OK"'],
+        ["*1\r\n+a\r\n", "an array"],
+      ] as const) {
         await open();
         peer.push(bytes);
         await home.pass(1);
@@ -208,6 +211,7 @@ describe("a connection that reads", () => {
           "UnexpectedReplyError",
           true,
         ]);
+        expect(connection.protocolError?.message).to.contain(what);
       }
       await open();
       connection.isMonitoring = true;

@@ -478,4 +478,18 @@ describe("Writer", () => {
     writer.flushWhole();
     expect(taker.chunks.length).to.equal(1);
   });
+
+  it("writes all pieces of a flush in one write to the kernel, and one piece without a cork", async () => {
+    const counts = new Set<number>();
+    for (let size = 1; size < 200_000; size += 20_000) {
+      open(ofUser());
+      call("x".repeat(size));
+      call("y".repeat(size));
+      await runEnd();
+      const { length } = taker.chunks;
+      counts.add(length);
+      expect(taker.corks, `${length} pieces`).to.deep.equal(length > 1 ? ["cork", "uncork"] : []);
+    }
+    expect(counts.size).to.be.above(1);
+  });
 });

@@ -194,6 +194,9 @@ describe("CurrentConnection", () => {
   it("takes back the database that a transaction has selected, if there is one that will not run", () => {
     current.abandonOpen();
     expect(sent, "no transaction is open").to.deep.equal([]);
+    for (const one of [command("multi"), command("get", ["k"])]) current.send(one);
+    current.abandonOpen();
+    expect(sent.splice(0), "it selects none").to.deep.equal(["multi", "get k"]);
     const [multi, select] = [command("multi"), command("select", ["3"])];
     for (const one of [multi, select]) current.send(one);
     connection.state = ConnectionState.Closed;

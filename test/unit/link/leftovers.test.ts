@@ -2,6 +2,7 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
+import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Left } from "../../../src/connection/command-queue";
@@ -397,6 +398,15 @@ describe("closing", () => {
         const left = { sent: [], unsent: [one("set", "unsent")] };
         expect(kept({}, undefined, left, readyAtMs, waiting)).to.deep.equal(["unsent", "waits"]);
       }
+    });
+
+    it("begins a batch anew that is sent again", () => {
+      const batch = new Batch(BatchKind.Pipeline, 0, null);
+      const left = sent("get", "set");
+      for (const command of left.sent) batch.add(command);
+      batch.isStarted = true;
+      expect(kept({}, undefined, left)).to.deep.equal(["get", "set", "unsent"]);
+      expect(batch.isStarted).to.equal(false);
     });
 
     it("takes reads behind a handshake that failed as never written, and writes as written", () => {

@@ -199,4 +199,23 @@ describe("OfflineQueue", () => {
     watch.fail(new Error("given up"));
     expect(queue.has(CommandFlag.Watch)).to.equal(false);
   });
+
+  it("marks commands of a lost connection as not written, except those that are given up", () => {
+    const queue = new OfflineQueue();
+    const commands = Array.from({ length: 4 }, () => new Command(specOf("get"), ["k"], false, new Ending()));
+    for (const command of commands) command.state = CommandState.Sent;
+    const [kept, givenUp, asked, askedInVain] = commands as [Command, Command, Command, Command];
+    for (const one of [givenUp, askedInVain]) one.fail(new Error("timed out"));
+    for (const one of [asked, askedInVain]) queue.requeue(one);
+    expect(queue.length).to.equal(2);
+    expect(queue.putBack([kept, givenUp]), "that had been written").to.equal(1);
+    expect(commands.map(({ state }) => state)).to.deep.equal([
+      CommandState.Queued,
+      CommandState.Settled,
+      CommandState.Queued,
+      CommandState.Settled,
+    ]);
+    expect(queue.takeAll()).to.deep.equal([asked, askedInVain, kept, givenUp]);
+    for (const one of [kept, asked]) one.fail(new Error("the test is over"));
+  });
 });

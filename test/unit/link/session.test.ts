@@ -165,4 +165,13 @@ describe("Session", () => {
       expect(session.takeRefusal(made.make("get", "k"))).to.be.instanceOf(Error);
     });
   });
+
+  it("forgets an open transaction when it is cleared, also the database that this one selects", () => {
+    note("multi");
+    note("select", "3");
+    session.clear();
+    note("get", "k");
+    note("exec");
+    expect([session.isBound, session.selected.db, session.isInTransaction]).to.deep.equal([false, 0, false]);
+  });
 });
