@@ -113,7 +113,7 @@ export class ParserError extends SluiceError {
 }
 
 /**
- * A value is longer than the longest string of the JavaScript engine. Only its command fails.
+ * A value of the reply is longer than a JavaScript string can be. Only its command fails.
  *
  * @advice use the `...Buffer` method of the command
  * @section single commands
@@ -122,7 +122,7 @@ export class ReplyTooLongError extends SluiceError {
   override readonly code: ErrorCode = "REPLY_TOO_LONG";
   constructor(size: string) {
     super(
-      `The reply contains a value of ${size}, which is longer than the longest string. Use the Buffer form of the command.`,
+      `The reply contains a value of ${size}, which is too long for a string. Use the Buffer form of the command.`,
     );
   }
 }
@@ -203,7 +203,8 @@ export class WatchLostError extends AbortError {
 }
 
 /**
- * The connection was lost several times while this command was the oldest one without a reply. It may be the reason.
+ * The connection was lost several times while this command was the oldest one without a reply. The command may be the
+ * cause, and may have run.
  *
  * @advice find out whether this command makes the server or the network close the connection; see `maxLossesPerCommand`
  * @section single commands
@@ -281,7 +282,7 @@ export class ClosedOutcomeUnknownError extends ConnectionClosedError {
 }
 
 /**
- * `connect()` was called on a client that is connected or connecting.
+ * `connect()` rejects, because the client is already connected or connecting.
  *
  * @advice call it once, and only with `lazyConnect`
  * @section connections
@@ -362,7 +363,7 @@ export class SocketTimeoutError extends SluiceError {
 /**
  * The connection was not ready within `connectTimeout`.
  *
- * @advice the client tries again; if this continues, check that the server listens there
+ * @advice the client tries again; if this continues, check the host, the port and the firewall
  * @section connections
  */
 export class ConnectTimeoutError extends SluiceError {
@@ -376,7 +377,7 @@ export class ConnectTimeoutError extends SluiceError {
 }
 
 /**
- * An argument cannot be sent. Only its command fails, and nothing of it was written.
+ * An argument cannot be sent. Only its command fails, and no part of it was written.
  *
  * @advice pass a string, a number or a Buffer
  * @section single commands
@@ -389,7 +390,7 @@ export class ArgumentError extends SluiceError {
 }
 
 /**
- * The name of a script or of an added command belongs to the client.
+ * The client itself uses the name of this script or added command.
  *
  * @advice choose another name
  * @section construction
@@ -446,8 +447,8 @@ export class DeadConnectionError extends SluiceError {
 }
 
 /**
- * The server does not answer, and the connection is not known to be dead. The server runs a slow command or is paused.
- * The event `busy` reports it. No command fails.
+ * The server does not answer, and the connection is not known to be dead. Usually the server runs a slow command or is
+ * paused. The client emits the event `busy`, and no command fails.
  *
  * @advice find the slow command with SLOWLOG; the client waits
  * @section connections

@@ -91,8 +91,8 @@ function sharedText(details: TimeoutDetails): SharedText {
 /**
  * The time limit of the command passed before its reply arrived. A written command may still run.
  *
- * @advice read `details`: it shows how long the command waited in the queue and for the reply. If the queue takes the
- * time, check the server and limit the queue with `bounds`
+ * @advice read `details`, which shows how long the command waited in the queue and for the reply. If most of the time
+ * was in the queue, check the server and limit the queue with `bounds`
  * @section single commands
  */
 export class CommandTimeoutError extends SluiceError {
@@ -108,8 +108,7 @@ export class CommandTimeoutError extends SluiceError {
 /**
  * The `AbortSignal` of the call was aborted. `cause` is the reason of the signal. A written command may still run.
  *
- * @advice read `details`: it shows how long the command waited in the queue and for the reply. If the queue takes the
- * time, check the server and limit the queue with `bounds`
+ * @advice none is needed if your program aborted the call; `details` shows where the command spent its time
  * @section single commands
  */
 export class CommandAbortedError extends AbortError {
@@ -181,7 +180,7 @@ export class MessagesOverflowError extends SluiceError {
 /**
  * A server does not send the keyspace notifications that `keyspaceEvents()` needs. The reader has unsubscribed.
  *
- * @advice set `notify-keyspace-events` on every server, to `"KEA"` for example
+ * @advice set `notify-keyspace-events` on every server, for example to `"KEA"`
  * @section single commands
  */
 export class KeyspaceEventsOffError extends SluiceError {
@@ -211,7 +210,7 @@ export class BoundsExceededError extends SluiceError {
 /**
  * With the option `failover`, the probes of the active database have failed. The client continues with another one.
  *
- * @advice nothing, if another database serves; commands in flight follow the option `retryPolicy`
+ * @advice find out why the database failed; commands in flight follow the option `retryPolicy`
  * @section connections
  */
 export class DatabaseLostError extends SluiceError {

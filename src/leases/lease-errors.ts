@@ -8,7 +8,7 @@ import { label } from "../util/label";
 /**
  * A leased connection was used after its release. The command was not sent.
  *
- * @advice await all commands of the connection before you release it, and do not keep it
+ * @advice await all commands of the connection before you release it, and do not use it afterwards
  * @section single commands
  */
 export class LeaseReleasedError extends SluiceError {
@@ -36,7 +36,7 @@ export class LeaseTimeoutError extends SluiceError {
 }
 
 /**
- * The signal of `lease()` was aborted before a connection was free. Its reason is the `cause`.
+ * The signal of `lease()` was aborted before a connection was free. `cause` is the reason of the signal.
  *
  * @advice none is needed; no connection is leased
  * @section single commands
@@ -44,7 +44,7 @@ export class LeaseTimeoutError extends SluiceError {
 export class LeaseAbortedError extends AbortError {
   override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
   constructor(reason: unknown) {
-    super("The signal of lease() was aborted, so no connection is leased. Its reason is the cause.", {
+    super("The signal of lease() was aborted, so no connection is leased. The cause is its reason.", {
       cause: reason,
     });
   }
@@ -75,7 +75,7 @@ export class LockLostError extends SluiceError {
   override readonly code: ErrorCode = "LOCK_LOST";
   constructor(key: string) {
     super(
-      `The lock "${key}" is lost: it expired, or another client took it. Stop the work that it protects.`,
+      `The lock "${key}" is lost: it expired, or another client deleted or took it. Stop the work that it protects.`,
     );
   }
 }
@@ -98,7 +98,7 @@ export class LockTimeoutError extends SluiceError {
 }
 
 /**
- * The signal of `lock()` was aborted before the lock was free. Its reason is the `cause`.
+ * The signal of `lock()` was aborted before the lock was free. `cause` is the reason of the signal.
  *
  * @advice none is needed; the lock is not held
  * @section single commands
@@ -106,7 +106,7 @@ export class LockTimeoutError extends SluiceError {
 export class LockAbortedError extends AbortError {
   override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
   constructor(reason: unknown) {
-    super("The signal of lock() was aborted, so the lock is not held. Its reason is the cause.", {
+    super("The signal of lock() was aborted, so the lock is not held. The cause is its reason.", {
       cause: reason,
     });
   }

@@ -124,15 +124,15 @@ export function hintOnSilence(isTls: boolean): string {
 
 /** For a connection whose packets stayed unanswered for its time limit. */
 export const HINT_ON_NO_ANSWER =
-  "Nothing answers at this address. Check the options `host` and `port`, and the firewalls on the way to the server.";
+  "Nothing answers at this address. Check the options `host` and `port`, and the firewalls between this machine and the server.";
 
 /** For a connection that never opened. */
 export function hintOnUnreachable({ code, syscall }: NodeJS.ErrnoException): string | null {
   switch (code) {
     case "ECONNREFUSED":
-      return "No server accepts connections at this address. Check that the server runs, and the options `host` and `port`.";
+      return "No server accepts connections at this address. Check that the server is running, and check the options `host` and `port`.";
     case "ENOTFOUND":
-      return "The host name has no address. Check the option `host` and the name resolution of this machine.";
+      return "The host name cannot be resolved. Check the option `host` and the DNS settings of this machine.";
     case "EAI_AGAIN":
       return "The name servers of this machine do not answer, so the host name could not be resolved. Check its DNS settings.";
     case "EHOSTUNREACH":
@@ -141,7 +141,7 @@ export function hintOnUnreachable({ code, syscall }: NodeJS.ErrnoException): str
     case "ENOENT":
       // Functions of options read files, which can be missing too.
       return syscall === "connect"
-        ? "No unix socket exists at this path. Check that the server runs, and the option `path`."
+        ? "No unix socket exists at this path. Check that the server is running, and check the option `path`."
         : null;
     default:
       return null;
