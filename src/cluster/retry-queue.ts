@@ -10,10 +10,9 @@
  *                                      '-- not all, or elsewhere (ASK, a node that was named): held
  *
  * A held slot waits for two conditions (`HeldSlot`): the node that had its commands has answered or returned
- * them (`drain`), and the longest delay of the returned commands is over (`wait`). Returned commands
+ * them (`drain`), and the longest delay of the returned commands is over (`delay`). Returned commands
  * (`returned`) were sent before the slot was held, so they are older than the commands that lined up since
- * (`arrivals`); replies of one node arrive in the order of sending. Slots do not wait for each other, and all
- * share one timer. A command answered TRYAGAIN waits alone, and so does one without a slot: the slot keeps
+ * (`arrivals`); replies of one node arrive in the order of sending. Slots do not wait for each other. A command answered TRYAGAIN waits alone, and so does one without a slot: the slot keeps
  * working for other commands.
  *
  * A node may refuse a command and serve the next one, for example when a failover ends between them. So a slot that
@@ -22,12 +21,9 @@
  *
  * How a slot gets from held to sent:
  *
- *   giveBack, putBack ----------> reconsider --> readySlots --> sendReady --> send (the router)
- *                                  ^   ^   |
- *     noteGone: the youngest command   |   '-- not yet: the timer is set (`book`)
- *     at the node has left it ---------'   |
- *     onTimer: a delay is over, or --------'
- *     the node has stopped answering
+ *   giveBack, putBack --------------------------> reconsider --> readySlots --> sendReady --> the router
+ *     noteGone: the youngest command at the node has left it --^
+ *     a delay is over, or the node has stopped answering ------'
  *
  * `sendReady` is a loop: commands that the router returns while it sends are sent in the next round. A drain
  * ends step by step: when the youngest command of the slot has left the node and older ones remain, `noteGone`
@@ -36,7 +32,7 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { Delay, userClockMs } from "../util/scheduling";
+import { Delay } from "../util/scheduling";
 import { type NodeClient, UNHEARD_MS } from "./cluster-node";
 import { membersOf, transactionOf } from "./cluster-transaction";
 import { isServed } from "./redirect";
@@ -59,24 +55,10 @@ export interface Returned extends WaitTerms {
 /** The interval of looks at a node. It is silent if it has answered nothing at two looks in a row. */
 const LOOK_MS = UNHEARD_MS / 2;
 
-/** Slots that become ready within this time are sent together, so that they share a write. */
-const TOGETHER_MS = 2;
-
-interface Wait {
-  readonly delayMs: number;
-  readonly dueMs: number;
-}
-
-const NO_WAIT: Wait = { delayMs: 0, dueMs: 0 };
-
-function waitOf(delayMs: number): Wait {
-  return { delayMs, dueMs: userClockMs() + delayMs };
-}
-
 /** The commands of a slot that are still at a node; the slot waits for them while the node answers. */
 class Drain {
-  /** The next look at the node. */
-  look = waitOf(LOOK_MS);
+  /** Until the next look at the node. */
+  look: Delay | null = null;
   private head: Command | undefined;
   private wasSilent = false;
 
@@ -94,12 +76,10 @@ class Drain {
    */
   isInVain(): boolean {
     const head = headOf(this.client);
-    const isSilent = head === this.head;
-    if (isSilent && this.wasSilent) return true;
+    const { wasSilent } = this;
+    this.wasSilent = head === this.head;
     this.head = head;
-    this.wasSilent = isSilent;
-    this.look = waitOf(LOOK_MS);
-    return false;
+    return wasSilent && this.wasSilent;
   }
 }
 
@@ -114,8 +94,9 @@ class HeldSlot {
   returned: Command[] = [];
   /** New commands, sent after the returned ones. */
   arrivals: Command[] = [];
-  /** The current delay, or `NO_WAIT`. */
-  wait = NO_WAIT;
+  /** Null: it waits for no delay. */
+  delay: Delay | null = null;
+  delayMs = 0;
   /** News about its owner ends the delay. */
   isHastened = false;
   /** The commands at a node that have to end first, or null. */
@@ -129,17 +110,15 @@ class HeldSlot {
     return this.returned.length + this.arrivals.length;
   }
 
-  /** When the timer has to check the slot: first the drain, then the delay. */
-  get next(): Wait {
-    return this.drain === null ? this.wait : this.drain.look;
+  endDelay(): void {
+    this.delay?.stop();
+    this.delay = null;
+    this.delayMs = 0;
   }
 
-  /** Only a delay that is longer than the current one extends the wait. */
-  postpone({ reason, delayMs }: WaitTerms): void {
-    this.isInDoubt = true;
-    if (delayMs <= this.wait.delayMs) return;
-    this.wait = waitOf(delayMs);
-    this.isHastened = reason === "not served";
+  endDrain(): void {
+    this.drain?.look?.stop();
+    this.drain = null;
   }
 
   /**
@@ -151,7 +130,6 @@ class HeldSlot {
     const way = askedAt(all[0]);
     const isAlone = this.isInDoubt && way === null;
     const end = isAlone ? 1 : all.findIndex((command) => askedAt(command) !== way);
-    this.wait = NO_WAIT;
     this.returned = [];
     this.arrivals = end < 0 ? [] : all.splice(end);
     return all;
@@ -169,7 +147,7 @@ export interface RetryQueueDeps {
 export class RetryQueue {
   private readonly held = new Map<number, HeldSlot>();
   /** Commands that wait without holding a slot. */
-  private readonly alone = new Map<Command, Wait>();
+  private readonly alone = new Map<Command, Delay>();
   /** The slots that wait for a command. */
   private readonly drains = new Map<Command, Set<HeldSlot>>();
   /** The commands that may go now. */
@@ -178,9 +156,6 @@ export class RetryQueue {
   private isSending = false;
   /** The cluster is closed: returned commands wait until it is open again. */
   private isPaused = true;
-  private timer: Delay | null = null;
-  /** When the timer fires. */
-  private opensAtMs = Number.POSITIVE_INFINITY;
 
   constructor(private readonly deps: RetryQueueDeps) {}
 
@@ -200,7 +175,7 @@ export class RetryQueue {
   /** Commands wait for a delay, and not only for other commands of their slot. */
   get hasDelayed(): boolean {
     if (this.alone.size > 0) return true;
-    for (const slot of this.held.values()) if (slot.size > 0 && slot.wait !== NO_WAIT) return true;
+    for (const slot of this.held.values()) if (slot.size > 0 && slot.delay !== null) return true;
     return false;
   }
 
@@ -226,8 +201,7 @@ export class RetryQueue {
         if (from !== null) this.hold(command.slot, from);
         const slot = this.heldSlot(command.slot);
         slot.returned.push(command);
-        slot.postpone(one);
-        this.reconsider(slot);
+        this.postpone(slot, one);
       }
     }
     for (const command of gone) this.noteGone(command);
@@ -245,8 +219,7 @@ export class RetryQueue {
     else {
       const slot = this.heldSlot(first.slot);
       slot.returned.unshift(...commands);
-      slot.postpone(terms);
-      this.reconsider(slot);
+      this.postpone(slot, terms);
     }
     this.sendReady();
   }
@@ -276,17 +249,14 @@ export class RetryQueue {
 
   /** These slots have new owners: their commands may be sent immediately; others keep their delays. */
   onNewOwners(slots: Iterable<number>): void {
-    const hastened: HeldSlot[] = [];
     for (const number of slots) {
       const slot = this.held.get(number);
-      if (slot?.isHastened && slot.wait !== NO_WAIT) hastened.push(slot);
-    }
-    if (hastened.length === 0) return;
-    this.deps.pool.forgetDown();
-    for (const slot of hastened) {
-      slot.wait = NO_WAIT;
+      if (slot?.isHastened !== true || slot.delay === null) continue;
+      slot.endDelay();
       this.reconsider(slot);
     }
+    if (this.readySlots.size === 0) return;
+    this.deps.pool.forgetDown();
     this.sendReady();
   }
 
@@ -308,13 +278,17 @@ export class RetryQueue {
     const slots = [...this.held.values()];
     const all = slots.flatMap(({ returned }) => returned);
     all.push(...this.readyAlone, ...this.alone.keys());
-    for (const { arrivals } of slots) all.push(...arrivals);
+    for (const slot of slots) {
+      all.push(...slot.arrivals);
+      slot.endDelay();
+      slot.endDrain();
+    }
+    for (const delay of this.alone.values()) delay.stop();
     this.held.clear();
     this.alone.clear();
     this.drains.clear();
     this.readySlots.clear();
     this.readyAlone = [];
-    this.stopTimer();
     return all.filter(isWaiting);
   }
 
@@ -326,19 +300,46 @@ export class RetryQueue {
     return slot;
   }
 
+  /** When the time is over, failed nodes may be tried again. */
+  private later(delayMs: number, work: () => void): Delay {
+    return new Delay(() => {
+      this.deps.pool.forgetDown();
+      work();
+      this.sendReady();
+    }, delayMs);
+  }
+
   private waitAlone(command: Command, delayMs: number): void {
-    if (delayMs === 0) this.readyAlone.push(command);
-    else {
-      const wait = waitOf(delayMs);
-      this.alone.set(command, wait);
-      this.book(wait);
+    const goOn = (): void => {
+      this.alone.delete(command);
+      this.readyAlone.push(command);
+    };
+    if (delayMs === 0) goOn();
+    else this.alone.set(command, this.later(delayMs, goOn));
+  }
+
+  /** The slot was not served. Only a delay that is longer than the current one extends the wait. */
+  private postpone(slot: HeldSlot, { reason, delayMs }: WaitTerms): void {
+    slot.isInDoubt = true;
+    if (delayMs > slot.delayMs) {
+      const goOn = (): void => {
+        slot.endDelay();
+        this.reconsider(slot);
+      };
+      slot.endDelay();
+      slot.delayMs = delayMs;
+      slot.isHastened = reason === "not served";
+      slot.delay = this.later(delayMs, goOn);
     }
+    this.reconsider(slot);
   }
 
   /** The slot waits until the node has answered or returned `last`, its youngest command of the slot. */
   private awaitLast(slot: HeldSlot, client: NodeClient, last: Command): void {
-    if (slot.drain === null) slot.drain = new Drain(client, last);
-    else {
+    if (slot.drain === null) {
+      slot.drain = new Drain(client, last);
+      this.watch(slot, slot.drain);
+    } else {
       this.drains.get(slot.drain.last)?.delete(slot);
       slot.drain.last = last;
     }
@@ -352,7 +353,18 @@ export class RetryQueue {
       };
       last.ensureExtra().addHook({ onSettled });
     }
-    this.book(slot.drain.look);
+  }
+
+  /** Gives the drain up when the node has stopped answering. */
+  private watch(slot: HeldSlot, drain: Drain): void {
+    drain.look = this.later(LOOK_MS, () => {
+      if (!drain.isInVain()) this.watch(slot, drain);
+      else {
+        this.drains.get(drain.last)?.delete(slot);
+        slot.endDrain();
+        this.reconsider(slot);
+      }
+    });
   }
 
   /**
@@ -374,16 +386,15 @@ export class RetryQueue {
       const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
       if (last !== null) this.awaitLast(slot, drain.client, last);
       else {
-        slot.drain = null;
+        slot.endDrain();
         this.reconsider(slot);
       }
     }
   }
 
-  /** The state of the slot has changed: it joins the next `sendReady`, or the timer is set for it. */
+  /** The state of the slot has changed: if it waits for nothing, it joins the next `sendReady`. */
   private reconsider(slot: HeldSlot): void {
-    if (slot.drain === null && slot.wait === NO_WAIT) this.readySlots.add(slot);
-    else this.book(slot.next);
+    if (slot.drain === null && slot.delay === null) this.readySlots.add(slot);
   }
 
   /** Sends the ready commands. Commands that come back meanwhile go in the next round. */
@@ -408,47 +419,10 @@ export class RetryQueue {
 
   /** The commands of the slot that are sent together; none if the slot was held again since it became ready. */
   private takeReady(slot: HeldSlot): Command[] {
-    if (this.held.get(slot.slot) !== slot || slot.drain !== null || slot.wait !== NO_WAIT) return [];
+    if (this.held.get(slot.slot) !== slot || slot.drain !== null || slot.delay !== null) return [];
     const run = slot.takeRun();
     if (run.length === 0 || (slot.size === 0 && !slot.isInDoubt)) this.held.delete(slot.slot);
     return run;
-  }
-
-  private book(wait: Wait): void {
-    if (wait.dueMs >= this.opensAtMs) return;
-    this.stopTimer();
-    this.opensAtMs = wait.dueMs;
-    this.timer = new Delay(() => this.onTimer(), Math.min(wait.delayMs, wait.dueMs - userClockMs()));
-  }
-
-  private stopTimer(): void {
-    this.timer?.stop();
-    this.timer = null;
-    this.opensAtMs = Number.POSITIVE_INFINITY;
-  }
-
-  private onTimer(): void {
-    this.stopTimer();
-    this.deps.pool.forgetDown();
-    const nowMs = userClockMs() + TOGETHER_MS;
-    for (const [command, wait] of this.alone) {
-      if (isOver(wait, nowMs)) {
-        this.alone.delete(command);
-        this.readyAlone.push(command);
-      } else this.book(wait);
-    }
-    for (const slot of this.held.values()) {
-      const { drain } = slot;
-      if (drain !== null && isOver(drain.look, nowMs) && drain.isInVain()) this.giveUpDrain(slot, drain);
-      if (isOver(slot.wait, nowMs)) slot.wait = NO_WAIT;
-      this.reconsider(slot);
-    }
-    this.sendReady();
-  }
-
-  private giveUpDrain(slot: HeldSlot, { last }: Drain): void {
-    slot.drain = null;
-    this.drains.get(last)?.delete(slot);
   }
 }
 
@@ -461,9 +435,4 @@ function askedAt(command: Command | undefined): string | null {
 /** No timeout has ended it meanwhile. The sender ends the rest of a transaction itself. */
 function isWaiting(command: Command): boolean {
   return !command.isSettled || transactionOf(command) !== null;
-}
-
-/** A wait longer than requested started under a fake clock that has been removed since. */
-function isOver(wait: Wait, nowMs: number): boolean {
-  return wait.dueMs <= nowMs || wait.dueMs - nowMs > wait.delayMs;
 }
