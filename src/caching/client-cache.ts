@@ -40,7 +40,7 @@ import {
   type Question,
   textOfQuestion,
 } from "./cache-store";
-import { Hold, Holds } from "./holds";
+import { Changes, Holds } from "./holds";
 import { PendingRead, type ReadListener } from "./pending-read";
 import { argumentTexts, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
@@ -102,8 +102,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private joined = 0;
   private stores = 0;
   private invalidations = 0;
-  /** The open transaction, with the keys that it may change. */
-  private open: Hold | null = null;
+  private readonly changes = new Changes(() => [this.holds]);
   private isWatching = false;
 
   constructor(
@@ -298,15 +297,15 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   /** The cache must not answer. */
   private get isDelicate(): boolean {
-    return this.open !== null || this.isWatching;
+    return this.isWatching || this.changes.isInTransaction;
   }
 
   /** Returns true if the command ends here: it is answered, or it waits for a reply in flight. */
   private takes(command: Command): boolean {
     const effect = effectOf(command.spec, command.args);
     if (effect === Effect.Cacheable) return !this.isDelicate && this.answers(command);
+    this.noteGuard(command);
     if (effect !== Effect.None) this.follow(command, effect);
-    else if ((command.spec.flags & (CommandFlag.Watch | CommandFlag.Unwatch)) !== 0) this.noteGuard(command);
     return false;
   }
 
@@ -392,56 +391,9 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   private follow(command: Command, effect: Effect): void {
-    switch (effect) {
-      case Effect.Multi:
-        this.begin(command);
-        return;
-      case Effect.Exec:
-      case Effect.Discard:
-        this.finish(command);
-        return;
-      default:
-        this.hold(command, effect);
-    }
-  }
-
-  private hold(command: Command, effect: Effect): void {
-    if ((command.spec.flags & CommandFlag.Reset) !== 0) this.leaveTransaction();
-    const hold = this.open ?? this.holdUntilEnd(command);
-    hold.takeChanges(command, effect);
-    if (effect !== Effect.Tracking) return;
-    this.noteGuard(command);
-    this.deps.onTrackingEnded();
-  }
-
-  private holdUntilEnd(command: Command): Hold {
-    const hold = new Hold(this.holds);
-    command.ensureExtra().addHook(hold);
-    return hold;
-  }
-
-  /** Commands issued after MULTI run with EXEC. */
-  private begin(multi: Command): void {
-    if (this.open !== null) return;
-    const hold = new Hold(this.holds);
-    this.open = hold;
-    const onSettled = (error: Error | null): void => {
-      if (error !== null && this.open === hold) this.leaveTransaction();
-    };
-    multi.ensureExtra().addHook({ onSettled });
-  }
-
-  private finish(command: Command): void {
-    const { open } = this;
-    this.open = null;
-    this.noteGuard(command);
-    if (open === null) this.holdUntilEnd(command).takeAll();
-    else command.ensureExtra().addHook(open);
-  }
-
-  private leaveTransaction(): void {
-    this.open?.release();
-    this.open = null;
+    if ((command.spec.flags & CommandFlag.Reset) !== 0) this.changes.leave();
+    this.changes.follow(command, effect);
+    if (effect === Effect.Tracking) this.deps.onTrackingEnded();
   }
 
   private noteGuard({ spec }: Command): void {

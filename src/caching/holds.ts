@@ -90,6 +90,51 @@ export class Hold implements SettleHook {
   }
 }
 
+/** The changes by the commands of one client, in some caches. The commands of a transaction run with its EXEC. */
+export class Changes {
+  /** The open transaction, with the keys that it may change. */
+  private open: Hold | null = null;
+
+  constructor(private readonly caches: () => Iterable<Holds>) {}
+
+  get isInTransaction(): boolean {
+    return this.open !== null;
+  }
+
+  /** A command that may change keys, or begins or ends a transaction. */
+  follow(command: Command, effect: Effect): void {
+    const { open } = this;
+    if (effect === Effect.Multi) {
+      if (open === null) this.begin(command);
+    } else if (effect === Effect.Exec || effect === Effect.Discard) {
+      this.open = null;
+      if (open === null) this.holdFor(command).takeAll();
+      else command.ensureExtra().addHook(open);
+    } else (open ?? this.holdFor(command)).takeChanges(command, effect);
+  }
+
+  /** The transaction has ended without EXEC. */
+  leave(): void {
+    this.open?.release();
+    this.open = null;
+  }
+
+  private begin(multi: Command): void {
+    const hold = new Hold(...this.caches());
+    this.open = hold;
+    const onSettled = (error: Error | null): void => {
+      if (error !== null && this.open === hold) this.leave();
+    };
+    multi.ensureExtra().addHook({ onSettled });
+  }
+
+  private holdFor(command: Command): Hold {
+    const hold = new Hold(...this.caches());
+    command.ensureExtra().addHook(hold);
+    return hold;
+  }
+}
+
 /** The keys that a command may change, as far as replies about them can be stored. */
 function changedKeys({ spec, args }: Command): string[] {
   return keyPositions(spec, args).map((position) => sentTextOf(args[position] as Argument));

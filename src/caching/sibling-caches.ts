@@ -10,7 +10,15 @@
 import type { Command } from "../command/command";
 import { Effect, effectOf } from "../command/effects";
 import { type CommandWriter, type WriteWatcher, writeWatch } from "../command/write-watch";
-import { Hold, type Holds } from "./holds";
+import { Changes, type Holds } from "./holds";
+
+/** Effects on the client itself, or none. */
+const OWN_EFFECTS: ReadonlySet<Effect> = new Set([
+  Effect.None,
+  Effect.Cacheable,
+  Effect.Session,
+  Effect.Tracking,
+]);
 
 class SiblingCaches implements WriteWatcher {
   /**
@@ -18,7 +26,7 @@ class SiblingCaches implements WriteWatcher {
    * cache.
    */
   private readonly byServer = new Map<string, Map<CommandWriter, Holds>>();
-  private readonly transactions = new WeakMap<CommandWriter, Hold>();
+  private readonly changes = new WeakMap<CommandWriter, Changes>();
 
   /**
    * Called when a connection of a client with a cache is ready; returns the function to call when it is lost.
@@ -43,49 +51,30 @@ class SiblingCaches implements WriteWatcher {
     const caches = this.byServer.get(writer.serverName);
     if (caches === undefined || (caches.size === 1 && caches.has(writer))) return;
     const effect = effectOf(command.spec, command.args);
-    switch (effect) {
-      case Effect.None:
-      case Effect.Cacheable:
-      case Effect.Session:
-      case Effect.Tracking:
-        return;
-      case Effect.Multi:
-        this.onLost(writer);
-        this.transactions.set(writer, holdOf(caches, writer));
-        return;
-      case Effect.Exec:
-      case Effect.Discard:
-        this.endTransaction(command, writer);
-        return;
-      default: {
-        const hold = holdOf(caches, writer);
-        hold.takeChanges(command, effect);
-        command.ensureExtra().addHook(hold);
-        // Its reply in a transaction is QUEUED: it runs with EXEC.
-        this.transactions.get(writer)?.takeChanges(command, effect);
-      }
-    }
+    if (!OWN_EFFECTS.has(effect)) this.changesOf(writer).follow(command, effect);
   }
 
   onLost(writer: CommandWriter): void {
-    this.transactions.get(writer)?.release();
-    this.transactions.delete(writer);
+    this.changes.get(writer)?.leave();
   }
 
-  private endTransaction(command: Command, writer: CommandWriter): void {
-    const hold = this.transactions.get(writer);
-    if (hold === undefined) return;
-    this.transactions.delete(writer);
-    command.ensureExtra().addHook(hold);
+  private changesOf(writer: CommandWriter): Changes {
+    let changes = this.changes.get(writer);
+    if (changes === undefined) {
+      changes = new Changes(() => this.others(writer));
+      this.changes.set(writer, changes);
+    }
+    return changes;
   }
-}
 
-/** A hold in all caches of a server but that of the writer itself. */
-function holdOf(caches: ReadonlyMap<CommandWriter, Holds>, writer: CommandWriter): Hold {
-  const own = caches.get(writer);
-  const others = new Set(caches.values());
-  if (own !== undefined) others.delete(own);
-  return new Hold(...others);
+  /** All caches of its server but that of the writer itself. */
+  private others(writer: CommandWriter): Set<Holds> {
+    const caches = this.byServer.get(writer.serverName);
+    const others = new Set(caches?.values());
+    const own = caches?.get(writer);
+    if (own !== undefined) others.delete(own);
+    return others;
+  }
 }
 
 /** The caches of this thread. */
