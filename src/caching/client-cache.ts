@@ -93,8 +93,6 @@ export class ClientCache implements Dispatcher, ReadListener {
   /** The reads in flight, by their question. */
   private readonly reads = new Map<string, PendingRead>();
   private readonly report: CacheReport;
-  /** The last peeked command: a call site usually repeats the same command. */
-  private peeked = methodOf("get");
   private hits = 0;
   /** Hits that never became commands, without those of `peek`. */
   answeredCalls = 0;
@@ -134,9 +132,8 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   /** The answer to a call if it is in the cache, undefined otherwise. */
   peek(name: string, ...args: unknown[]): unknown {
-    let { peeked } = this;
-    if (peeked.name !== name) this.peeked = peeked = methodOf(name);
-    const { spec, wantsBuffers } = peeked;
+    const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
+    const spec = specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name);
     const reply = this.look(spec, args, wantsBuffers) ?? this.lookAsSent(spec, args, wantsBuffers);
     return reply === null ? undefined : copyOf(reply.value);
   }
@@ -171,17 +168,15 @@ export class ClientCache implements Dispatcher, ReadListener {
   private isUsable(reply: CachedReply): boolean {
     if (!this.store.isValid(reply)) return false;
     const { connection } = reply;
-    if (connection.nowMs < reply.expiresAtMs && connection.isDirect) return !this.isDelicate;
     if (connection.nowMs === Number.POSITIVE_INFINITY) {
       this.report.note();
       connection.renew(reply.node.key);
     }
-    if (connection.nowMs === Number.POSITIVE_INFINITY) return false;
-    if (isPast(reply.expiresAtMs, connection)) {
-      this.store.remove(reply);
+    if (connection.nowMs === Number.POSITIVE_INFINITY || !connection.isDirect || this.isDelicate)
       return false;
-    }
-    return connection.isDirect && !this.isDelicate;
+    if (!isPast(reply.expiresAtMs, connection)) return true;
+    this.store.remove(reply);
+    return false;
   }
 
   private hit(reply: CachedReply): CachedReply {
@@ -198,14 +193,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    let left: Command[] | null = null;
-    for (let index = 0; index < commands.length; index++) {
-      const command = commands[index] as Command;
-      if (!this.takes(command)) left?.push(command);
-      else left ??= commands.slice(0, index);
-    }
-    if (left === null) this.next.dispatchBatch(commands);
-    else if (left.length > 0) this.next.dispatchBatch(left);
+    const left = commands.filter((command) => !this.takes(command));
+    if (left.length > 0) this.next.dispatchBatch(left.length === commands.length ? commands : left);
   }
 
   // --- messages of the server --------------------------------------------------------------------
@@ -406,18 +395,6 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.store.dropAll();
     if (isNews) this.deps.onInvalidated(null);
   }
-}
-
-interface PeekedMethod {
-  readonly name: string;
-  readonly spec: CommandSpec;
-  readonly wantsBuffers: boolean;
-}
-
-/** The command behind a method name of the client: `hget`, `hgetBuffer`. */
-function methodOf(name: string): PeekedMethod {
-  const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
-  return { name, spec: specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name), wantsBuffers };
 }
 
 function isYoungEnough({ bornMs, connection }: CachedReply, ttlMs: number | null): boolean {

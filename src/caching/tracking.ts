@@ -60,20 +60,14 @@ export class Tracking implements Dispatcher {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    let marked: Command[] | null = null;
-    for (let index = 0; index < commands.length; index++) {
-      const command = commands[index] as Command;
-      if (this.isTold(command)) {
-        marked ??= commands.slice(0, index);
-        marked.push(this.caching(command));
-      }
-      marked?.push(command);
+    const sent: Command[] = [];
+    for (const command of commands) {
+      if (this.isTold(command)) sent.push(this.caching(command));
+      sent.push(command);
       const question = this.questionBehind(command);
-      if (question === null) continue;
-      marked ??= commands.slice(0, index + 1);
-      marked.push(question);
+      if (question !== null) sent.push(question);
     }
-    this.next.dispatchBatch(marked ?? commands);
+    this.next.dispatchBatch(sent.length === commands.length ? commands : sent);
   }
 
   /** A connection is ready; nothing has been sent over it yet. */

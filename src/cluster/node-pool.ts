@@ -8,7 +8,7 @@
  * pool returns only clients that have ended, so that closing completes.
  */
 
-import { clockMs, startInterval, stopInterval } from "../util/scheduling";
+import { clockMs, sleep } from "../util/scheduling";
 import { ClusterNode, type NodeClient, type NodeRole } from "./cluster-node";
 import { type NodeAddress, nodeKey } from "./node-address";
 
@@ -32,7 +32,7 @@ export class NodePool {
   private readonly nodes = new Map<string, ClusterNode>();
   /** Clients that are open or opening, including those of leaving nodes. */
   private readonly clients = new Map<NodeClient, ClusterNode>();
-  private readonly leaving = new Map<NodeClient, NodeJS.Timeout>();
+  private readonly leaving = new Set<NodeClient>();
   /** No connection may be opened: the cluster is closed or closing. */
   isSealed = true;
 
@@ -177,7 +177,7 @@ export class NodePool {
     if (client === null) return;
     node.client = null;
     if (isUnheard) retire(client);
-    else this.letGo(client);
+    else void this.letGo(client);
   }
 
   /** The link of a client has ended. */
@@ -185,7 +185,6 @@ export class NodePool {
     const node = this.clients.get(client);
     if (node === undefined) return;
     this.clients.delete(client);
-    stopInterval(this.leaving.get(client));
     this.leaving.delete(client);
     if (node.client === client) {
       node.client = null;
@@ -205,7 +204,6 @@ export class NodePool {
       client.handOn();
       client.link.disconnect();
     }
-    for (const timer of this.leaving.values()) stopInterval(timer);
     this.leaving.clear();
     for (const node of [...this.nodes.values()]) this.forgetClosed(node);
   }
@@ -217,7 +215,6 @@ export class NodePool {
     const found = [...this.clients].findLast(isUsable);
     if (found === undefined) return null;
     const [client, node] = found;
-    stopInterval(this.leaving.get(client));
     this.leaving.delete(client);
     node.client = client;
     this.nodes.set(key, node);
@@ -254,20 +251,17 @@ export class NodePool {
   }
 
   /** Disconnects when everything is answered, or when the time limit has passed. */
-  private letGo(client: NodeClient): void {
-    if (client.isIdle) {
-      client.link.disconnect();
-      return;
-    }
+  private async letGo(client: NodeClient): Promise<void> {
     const deadlineMs = clockMs() + FAREWELL_MS;
-    const check = (): void => {
-      if (client.isIdle) client.link.disconnect();
-      else if (clockMs() >= deadlineMs) retire(client);
-      else return;
-      stopInterval(this.leaving.get(client));
-      this.leaving.delete(client);
-    };
-    this.leaving.set(client, startInterval(check, FAREWELL_POLL_MS));
+    this.leaving.add(client);
+    while (!client.isIdle && clockMs() < deadlineMs) {
+      await sleep(FAREWELL_POLL_MS);
+      // It has ended, or its node is named again.
+      if (!this.leaving.has(client)) return;
+    }
+    this.leaving.delete(client);
+    if (client.isIdle) client.link.disconnect();
+    else retire(client);
   }
 }
 

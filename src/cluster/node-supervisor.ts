@@ -86,7 +86,7 @@ export class NodeSupervisor {
   /** The connection was lost or could not be made, and is reconnecting: another node may take over. */
   private onLost(): void {
     const { pool, redirector, refresher } = this.deps;
-    if (pool.lose(this.node)) redirector.onLost(this.node);
+    if (pool.lose(this.node)) redirector.leadAway(this.node, true);
     refresher.request(null);
   }
 }

@@ -144,11 +144,19 @@ export class Redirector {
   }
 
   /**
-   * A node is reconnecting and commands must not wait for it (`enableOfflineQueue: false`): they go to other
-   * nodes.
+   * Takes the commands that wait for a connection of the node: all, because they must not wait for it
+   * (`enableOfflineQueue: false`), or those whose slot has another owner. Commands given directly to its client
+   * stay. Commands without a caller (copies, ASKING) end, because the commands that they serve are built again.
    */
-  onLost(node: ClusterNode): void {
-    this.takeWaiting(node, () => true);
+  leadAway(node: ClusterNode, isAll = false): void {
+    const offline = node.client?.link.offline;
+    const isTaken = (one: Command): boolean =>
+      one.slot !== UNROUTED && (isAll || this.hasOtherOwner(one, node));
+    const taken = offline?.takeThose(isTaken) ?? [];
+    const error = new ConnectionClosedError();
+    for (const command of taken) if (!isAwaited(command)) command.fail(error);
+    const awaited = taken.filter(isAwaited);
+    if (awaited.length > 0) this.takeOver(node, awaited, error);
   }
 
   /**
@@ -164,24 +172,6 @@ export class Redirector {
   }
 
   // --- inside ------------------------------------------------------------------------------
-
-  /** Commands that wait for a connection of the node move if another node owns their slot. */
-  private leadAway(node: ClusterNode): void {
-    this.takeWaiting(node, (command) => this.hasOtherOwner(command, node));
-  }
-
-  /**
-   * Takes the commands that wait for a connection of the node. Commands given directly to its client stay.
-   * Commands without a caller (copies, ASKING) end, because the commands that they serve are built again.
-   */
-  private takeWaiting(node: ClusterNode, isWanted: (command: Command) => boolean): void {
-    const offline = node.client?.link.offline;
-    const taken = offline?.takeThose((one) => one.slot !== UNROUTED && isWanted(one)) ?? [];
-    const error = new ConnectionClosedError();
-    for (const command of taken) if (!isAwaited(command)) command.fail(error);
-    const awaited = taken.filter(isAwaited);
-    if (awaited.length > 0) this.takeOver(node, awaited, error);
-  }
 
   /** A redirected member discards the transaction: all of it is sent again once EXEC has confirmed that. */
   private onMemberError(

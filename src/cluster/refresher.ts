@@ -59,13 +59,8 @@ export interface RefreshDeps {
 
 const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
-/** The pause between refreshes while commands wait for an owner. */
+/** The longest pause between refreshes while commands wait for an owner. */
 const WAITING_PAUSE_MS = 250;
-/**
- * While messages are being lost, processing tables may take at most a tenth of the time: tables of large
- * clusters are long.
- */
-const HURRY_SHARE = 10;
 /** The most nodes that are asked, one after the other, whether the cluster serves. */
 const MOST_ASKED = 16;
 /** When a node has not answered for this long, the next one is asked as well. */
@@ -76,8 +71,6 @@ export class Refresher {
   isDenied = false;
   private running: Promise<void> | null = null;
   private pauseMs = SHORTEST_PAUSE_MS;
-  /** The pause between refreshes while messages are being lost. */
-  private hurryMs = SHORTEST_PAUSE_MS;
   private lastEndMs = Number.NEGATIVE_INFINITY;
   private timer: NodeJS.Timeout | undefined;
   private interval: NodeJS.Timeout | undefined;
@@ -96,22 +89,17 @@ export class Refresher {
   /** Refreshes now, or joins the running refresh. Rejects when no node could answer. */
   refresh(mayAskSeeds = true): Promise<void> {
     if (this.running !== null) return this.running;
+    this.isDueAgain = false;
     const running = this.run(mayAskSeeds).finally(() => {
       if (this.running !== running) return;
       this.running = null;
       this.lastEndMs = clockMs();
       if (this.isStopped) return;
-      if (this.isDueAgain) {
-        this.isDueAgain = false;
-        this.refresh().catch(() => {});
-        return;
-      }
-      const { pool, retries, subscriptions } = this.deps;
-      const lost = pool.lost();
-      if (subscriptions.isInHurry) this.book(this.hurryMs);
-      else if (retries.hasDelayed || pool.hasSuspect || lost.some(hasWaiting)) this.book(WAITING_PAUSE_MS);
+      const { longestPauseMs } = this;
+      if (this.isDueAgain) this.refreshNow();
+      else if (longestPauseMs < LONGEST_PAUSE_MS) this.book(longestPauseMs);
       // Another node may take over.
-      else if (lost.length > 0) this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
+      else if (this.deps.pool.lost().length > 0) this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
     });
     this.running = running;
     return running;
@@ -121,23 +109,16 @@ export class Refresher {
   request(hint: ClusterNode | null): void {
     if (hint !== null) this.hint = hint;
     if (this.isStopped || this.running !== null || this.timer !== undefined) return;
-    const pauseMs = this.deps.subscriptions.isInHurry ? Math.min(this.hurryMs, this.pauseMs) : this.pauseMs;
-    const waitMs = this.lastEndMs + pauseMs - clockMs();
-    if (waitMs <= 0) this.refresh().catch(() => {});
+    const waitMs = this.lastEndMs + Math.min(this.pauseMs, this.longestPauseMs) - clockMs();
+    if (waitMs <= 0) this.refreshNow();
     else this.book(waitMs);
   }
 
   /** A node has news: it is asked first and without a pause. Returns immediately. */
   askAtOnce(node: ClusterNode): void {
     this.hint = node;
-    if (this.isStopped) return;
-    if (this.running !== null) {
-      this.isDueAgain = true;
-      return;
-    }
-    stopTimer(this.timer);
-    this.timer = undefined;
-    this.refresh().catch(() => {});
+    if (this.running !== null) this.isDueAgain = true;
+    else if (!this.isStopped) this.refreshNow();
   }
 
   /** Enables requests and periodic refreshes. */
@@ -146,8 +127,7 @@ export class Refresher {
     const { slotsRefreshInterval } = this.options;
     stopInterval(this.interval);
     if (typeof slotsRefreshInterval !== "number" || !(slotsRefreshInterval > 0)) return;
-    this.interval = startInterval(() => this.refresh().catch(() => {}), slotsRefreshInterval);
-    this.interval.unref();
+    this.interval = startInterval(() => this.refreshNow(), slotsRefreshInterval).unref();
   }
 
   /** The running refresh is ignored. */
@@ -186,12 +166,22 @@ export class Refresher {
     }
   }
 
+  /** Messages are being lost, or commands wait, until a better table arrives. */
+  private get longestPauseMs(): number {
+    const { pool, retries, subscriptions } = this.deps;
+    if (subscriptions.isInHurry) return SHORTEST_PAUSE_MS;
+    const isAwaited = retries.hasDelayed || pool.hasSuspect || pool.lost().some(hasWaiting);
+    return isAwaited ? WAITING_PAUSE_MS : LONGEST_PAUSE_MS;
+  }
+
+  private refreshNow(): void {
+    stopTimer(this.timer);
+    this.timer = undefined;
+    this.refresh().catch(() => {});
+  }
+
   private book(waitMs: number): void {
-    if (this.timer !== undefined) return;
-    this.timer = startTimer(() => {
-      this.timer = undefined;
-      this.refresh().catch(() => {});
-    }, jittered(waitMs));
+    this.timer ??= startTimer(() => this.refreshNow(), jittered(waitMs));
   }
 
   private async run(mayAskSeeds: boolean): Promise<void> {
@@ -205,9 +195,7 @@ export class Refresher {
       throw explained(new ClusterAllFailedError(Object.values(errors).at(-1), errors));
     }
     this.isDenied = false;
-    const beganMs = clockMs();
     const isChanged = this.deps.adopt(ranges);
-    this.hurryMs = Math.max(SHORTEST_PAUSE_MS, (clockMs() - beganMs) * HURRY_SHARE);
     this.pauseMs = isChanged ? SHORTEST_PAUSE_MS : Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
   }
 

@@ -87,11 +87,10 @@ export class ClusterRouter implements Dispatcher {
   private isSplitting = false;
   /** The nodes of the last batch. */
   lastNodes: readonly ClusterNode[] = [];
-  /** Commands without keys in a batch without keys share a node. */
-  private keylessNode: ClusterNode | null = null;
-  /** The slot of the last command with keys in the current batch, and its node. */
-  private nearestSlot = NO_SLOT;
-  private nearestNode: ClusterNode | null = null;
+  /** The slot of the last command with keys in the current batch. */
+  private nearSlot = NO_SLOT;
+  /** The node of that command; without one, of the last command without keys. */
+  private nearNode: ClusterNode | null = null;
   /** The current batch, until all of it has been searched for a slot. */
   private unsearched: readonly Command[] = [];
   /** The current batch as its sender made it. */
@@ -315,9 +314,8 @@ export class ClusterRouter implements Dispatcher {
   private empty(isAlone = false): void {
     const { touched, refused } = this;
     this.isSplitting = false;
-    this.keylessNode = null;
-    this.nearestSlot = NO_SLOT;
-    this.nearestNode = null;
+    this.nearSlot = NO_SLOT;
+    this.nearNode = null;
     this.unsearched = [];
     this.touched = [];
     this.lastNodes = touched;
@@ -386,35 +384,30 @@ export class ClusterRouter implements Dispatcher {
     else if (this.isSplitting) {
       // Scripts are loaded on the node where they run.
       const mayBeReplica = role !== "master" || command.spec.lowerName === "script";
-      const shared = this.keylessNode;
-      const node = shared !== null && isAllowed(shared, mayBeReplica) ? shared : this.nearKeys(mayBeReplica);
+      const node = this.nearKeys(mayBeReplica);
       if (node !== null) return node;
     }
     const node = pool.sample(role);
     if (node === null || node.isDown) return this.wait([command]);
-    if (this.isSplitting && command.slot === NO_SLOT) this.keylessNode = node;
+    if (this.isSplitting && command.slot === NO_SLOT) this.nearNode = node;
     return node;
   }
 
   private noteNearest(slot: number, node: ClusterNode | null): void {
     if (slot < 0) return;
-    this.nearestSlot = slot;
-    this.nearestNode = node;
+    this.nearSlot = slot;
+    this.nearNode = node;
   }
 
-  /**
-   * The node of the nearest command with keys in the batch; null when no command has keys, or the node is down.
-   */
+  /** The node of the nearest command in the batch, preferably with keys; null if it cannot be used. */
   private nearKeys(mayBeReplica: boolean): ClusterNode | null {
-    if (this.nearestSlot < 0) {
-      const first = this.unsearched.find((one) => this.slotOf(one) >= 0);
+    if (this.nearSlot < 0 && this.nearNode === null) {
+      this.nearSlot = this.unsearched.find((one) => this.slotOf(one) >= 0)?.slot ?? NO_SLOT;
       this.unsearched = [];
-      if (first === undefined) return null;
-      this.nearestSlot = first.slot;
     }
-    const { nearestNode, nearestSlot } = this;
-    const isUsable = nearestNode !== null && isAllowed(nearestNode, mayBeReplica);
-    const node = isUsable ? nearestNode : this.deps.slots.ownerOf(nearestSlot);
+    const { nearNode, nearSlot } = this;
+    const isAllowed = nearNode !== null && (mayBeReplica || nearNode.role === "master");
+    const node = isAllowed ? nearNode : nearSlot < 0 ? null : this.deps.slots.ownerOf(nearSlot);
     return node === null || node.isDown ? null : node;
   }
 
@@ -441,8 +434,4 @@ function spansSlots({ spec, args }: Command): boolean {
 /** The error that servers in cluster mode return. */
 function crossSlotError(): ReplyError {
   return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
-}
-
-function isAllowed({ role }: ClusterNode, mayBeReplica: boolean): boolean {
-  return mayBeReplica || role === "master";
 }

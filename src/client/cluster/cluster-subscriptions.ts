@@ -49,31 +49,36 @@ export class ClusterSubscriptions implements Dispatcher {
     options: Pick<ClusterOptions, "shardedSubscribers" | "redisOptions">,
     private readonly deps: SubscriptionsDeps,
   ) {
-    const { owner, slots } = deps;
-    const reports: SubscriptionReports = {
+    this.classic = this.add(
+      "subscriber",
+      new AnyNode((instead) => this.choose(instead)),
+      this.reports(() => {}),
+    );
+    const tell = deps.owner.emit.bind(deps.owner);
+    this.sharded = options.shardedSubscribers
+      ? this.add("ssubscriber", new SlotMasters(deps.slots), this.reports(tell))
+      : null;
+    this.isEager = options.redisOptions?.lazyConnect === false;
+  }
+
+  /** @param tell Emits the events that only connections for shard channels have. */
+  private reports(tell: (event: string, ...args: unknown[]) => void): SubscriptionReports {
+    const { owner } = this.deps;
+    return {
       onMessage: (message) => owner.onMessage(message),
-      onNodeError: (error, { key }) => owner.onNodeError(error, key),
+      onNodeError: (error, { key }) => {
+        owner.onNodeError(error, key);
+        tell("nodeError", error, key);
+      },
       onRefused: (error, { key }, kind, name) => {
         owner.onNodeError(error, key);
         owner.onNameRefused(kind, name, error);
       },
       onGap: (gap) => owner.emit("gap", gap),
+      onConnectionOpened: () => tell("+subscriber"),
+      onConnectionClosed: () => tell("-subscriber"),
+      onSettled: () => tell("subscribersReady"),
     };
-    const shardedReports: SubscriptionReports = {
-      ...reports,
-      onNodeError: (error, { key }) => {
-        owner.onNodeError(error, key);
-        owner.emit("nodeError", error, key);
-      },
-      onConnectionOpened: () => owner.emit("+subscriber"),
-      onConnectionClosed: () => owner.emit("-subscriber"),
-      onSettled: () => owner.emit("subscribersReady"),
-    };
-    this.classic = this.add("subscriber", new AnyNode((instead) => this.choose(instead)), reports);
-    this.sharded = options.shardedSubscribers
-      ? this.add("ssubscriber", new SlotMasters(slots), shardedReports)
-      : null;
-    this.isEager = options.redisOptions?.lazyConnect === false;
   }
 
   dispatch(command: Command): void {

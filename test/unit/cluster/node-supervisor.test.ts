@@ -32,7 +32,7 @@ describe("NodeSupervisor", () => {
         takeOver: (by: ClusterNode, commands: readonly Command[]) =>
           void told.push(`${by.key} takes over ${commands.length}`),
         onReplyError: (by: ClusterNode) => told.push(`${by.key} redirects`) > 0 && isTaken,
-        onLost: (by: ClusterNode) => void told.push(`${by.key} is lost`),
+        leadAway: (by: ClusterNode) => void told.push(`${by.key} is lost`),
       },
       refresher: {
         request: (hint: unknown) => void told.push(`refresh ${hint}`),

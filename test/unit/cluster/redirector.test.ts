@@ -126,7 +126,7 @@ describe("Redirector", () => {
 
   const WAYS_OUT = {
     "because its slots have other owners": (): void => redirector.onNewOwners([]),
-    "because its connection was lost": (): void => redirector.onLost(node),
+    "because its connection was lost": (): void => redirector.leadAway(node, true),
   };
 
   for (const [why, leave] of Object.entries(WAYS_OUT)) {
