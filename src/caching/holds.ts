@@ -12,47 +12,42 @@ import type { Argument } from "../protocol/resp-types";
 import type { CacheStore } from "./cache-store";
 import { sentTextOf } from "./texts";
 
+/** Null stands for all keys. */
+type HeldKey = string | null;
+
 /** The held keys of one cache. Each key is released as often as it was taken. */
 export class Holds {
-  private readonly keys = new Map<string, number>();
-  private all = 0;
+  private readonly counts = new Map<HeldKey, number>();
 
   constructor(private readonly store: CacheStore) {}
 
   /** No reply about these keys may be stored. */
   isHeld(keys: readonly { readonly key: string }[]): boolean {
-    return this.all > 0 || (this.keys.size > 0 && keys.some(({ key }) => this.keys.has(key)));
+    const { counts } = this;
+    return counts.size > 0 && (counts.has(null) || keys.some(({ key }) => counts.has(key)));
   }
 
-  take(key: string): void {
-    this.keys.set(key, (this.keys.get(key) ?? 0) + 1);
-    this.store.drop(key);
+  take(key: HeldKey): void {
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+    this.drop(key);
   }
 
-  release(key: string): void {
-    const count = this.keys.get(key) ?? 0;
-    if (count > 1) this.keys.set(key, count - 1);
-    else this.keys.delete(key);
-    this.store.drop(key);
+  release(key: HeldKey): void {
+    const count = this.counts.get(key) ?? 0;
+    if (count > 1) this.counts.set(key, count - 1);
+    else this.counts.delete(key);
+    this.drop(key);
   }
 
-  takeAll(): void {
-    this.all++;
-    this.store.dropAll();
-  }
-
-  releaseAll(): void {
-    this.all--;
-    this.store.dropAll();
+  private drop(key: HeldKey): void {
+    if (key === null) this.store.dropAll();
+    else this.store.drop(key);
   }
 }
 
 /** The keys that one command, or one transaction, may change, in some caches; released when it has ended. */
 export class Hold implements SettleHook {
-  private keys: string[] = [];
-  private isOfAll = false;
-  private isReleased = false;
-
+  private readonly keys: HeldKey[] = [];
   private readonly caches: readonly Holds[];
 
   constructor(...caches: readonly Holds[]) {
@@ -61,28 +56,16 @@ export class Hold implements SettleHook {
 
   /** Takes the keys that the command may change, or all keys. */
   takeChanges(command: Command, effect: Effect): void {
-    if (effect !== Effect.Keys) this.takeAll();
-    else for (const key of changedKeys(command)) this.take(key);
+    for (const key of effect === Effect.Keys ? changedKeys(command) : [null]) this.take(key);
   }
 
-  take(key: string): void {
+  take(key: HeldKey): void {
     this.keys.push(key);
     for (const holds of this.caches) holds.take(key);
   }
 
-  takeAll(): void {
-    if (this.isOfAll) return;
-    this.isOfAll = true;
-    for (const holds of this.caches) holds.takeAll();
-  }
-
   release(): void {
-    if (this.isReleased) return;
-    this.isReleased = true;
-    for (const holds of this.caches) {
-      for (const key of this.keys) holds.release(key);
-      if (this.isOfAll) holds.releaseAll();
-    }
+    for (const key of this.keys.splice(0)) for (const holds of this.caches) holds.release(key);
   }
 
   onSettled(): void {
@@ -108,7 +91,7 @@ export class Changes {
       if (open === null) this.begin(command);
     } else if (effect === Effect.Exec || effect === Effect.Discard) {
       this.open = null;
-      if (open === null) this.holdFor(command).takeAll();
+      if (open === null) this.holdFor(command).take(null);
       else command.ensureExtra().addHook(open);
     } else (open ?? this.holdFor(command)).takeChanges(command, effect);
   }

@@ -51,9 +51,8 @@ describe("Holds", () => {
 
   it("hold everything for a command of which no keys are known", () => {
     const [first, second] = [new Hold(holds), new Hold(holds)];
-    first.takeAll();
-    first.takeAll();
-    second.takeAll();
+    first.take(null);
+    second.take(null);
     expect([isHeld("a"), isHeld()]).to.deep.equal([true, true]);
     first.release();
     first.release();
