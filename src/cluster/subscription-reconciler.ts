@@ -91,6 +91,7 @@ export class SubscriptionReconciler implements Dispatcher {
   private isActive = false;
   /** A name was missing in the last pass. */
   private isUnsettled = false;
+
   constructor(
     private readonly placement: Placement,
     private readonly maxRedirections: number,
@@ -154,10 +155,7 @@ export class SubscriptionReconciler implements Dispatcher {
     this.timer = undefined;
     this.ticker = undefined;
     this.nextAttemptMs.clear();
-    for (const connection of [...this.connections.values()]) {
-      this.placement.leave(connection.node);
-      this.drop(connection);
-    }
+    for (const connection of [...this.connections.values()]) this.drop(connection);
     // No connection for subscriptions will follow.
     if (isForGood) for (const command of this.waiting.splice(0)) command.fail(new NoSubscriberError());
   }
@@ -211,10 +209,8 @@ export class SubscriptionReconciler implements Dispatcher {
 
   private onEnded(connection: SubscriberConnection): void {
     if (!this.isCurrent(connection)) return;
-    const { node } = connection;
     this.forget(connection);
     if (!this.isActive) return;
-    this.placement.leave(node);
     this.deps.refresher.request(null);
     this.book(0);
   }
@@ -304,7 +300,6 @@ export class SubscriptionReconciler implements Dispatcher {
   }
 
   private leave(connection: SubscriberConnection): void {
-    this.placement.leave(connection.node);
     this.drop(connection, true);
     this.book(0);
   }
@@ -321,6 +316,7 @@ export class SubscriptionReconciler implements Dispatcher {
   /** The connection is over: later confirmations on it do not count, and its confirmed names are missing. */
   private forget(connection: SubscriberConnection): void {
     this.connections.delete(connection.node.key);
+    this.placement.leave(connection.node);
     const isGivenUp = connection.client.link.options.autoResubscribe === false;
     for (const kind of this.placement.kinds) {
       const names = connection.names(kind);
