@@ -30,7 +30,7 @@ const CLASSES: readonly ClassSection[] = [
     file: "client/redis",
     name: "Redis",
     about:
-      "One server, or the master or a replica that Sentinels name. It has all [commands](commands.md), the members of [Redis and Cluster](#redis-and-cluster) and of [all clients](#all-clients), and those of an `EventEmitter`. Arguments of the constructor: [options](options.md).",
+      "One server, or the master or a replica that Sentinels report. It has all [commands](commands.md), the members of [Redis and Cluster](#redis-and-cluster) and of [all clients](#all-clients), and those of an `EventEmitter`. The page [options](options.md) lists the constructor arguments.",
   },
   {
     title: "Cluster",
@@ -82,7 +82,7 @@ const CLASSES: readonly ClassSection[] = [
     title: "Command",
     file: "client/legacy-command",
     name: "LegacyCommand",
-    about: "A command made by hand, for `sendCommand()`.",
+    about: "A command object for `sendCommand()`.",
   },
   { title: "AbstractConnector", file: "link/connector", name: "AbstractConnector", about: "" },
   {
@@ -96,7 +96,7 @@ const CLASSES: readonly ClassSection[] = [
     title: "SentinelIterator",
     file: "sentinel/sentinel-list",
     name: "SentinelIterator",
-    about: "The Sentinels that a connector knows, and which one is asked next.",
+    about: "The Sentinels that a connector knows, in the order in which it asks them.",
   },
   {
     title: "ReplyError",
@@ -123,7 +123,7 @@ const INTRODUCTION = `# API
 
 Everything that the package exports. Guides with examples: [contents](README.md).
 
-\`require("sluice")\` is the class \`Redis\` itself; the other names are on it. \`import Redis from "sluice"\` gives the same class, and all names can be imported one by one. \`sluice/built/utils\` and \`sluice/built/Command\` exist for packages that ask for them.`;
+\`require("sluice")\` is the class \`Redis\` itself; the other classes and functions are its properties. \`import Redis from "sluice"\` is the same class, and every name is also a named export. \`sluice/built/utils\` and \`sluice/built/Command\` exist for packages that import them.`;
 
 function built(file: string): string {
   return readFileSync(join(repositoryRoot(), "build", "declarations", `${file}.d.ts`), "utf8");
@@ -177,7 +177,10 @@ function classText(section: ClassSection): string {
   const declaration = readDeclaration(built(section.file), section.name);
   if (declaration === null) throw new Error(`${section.file} declares no ${section.name}`);
   const comment = [section.about, textOf(declaration.comment)].filter((text) => text !== "").join("\n\n");
-  return [`## ${section.title}`, comment, ...declaration.members.map((member) => memberText(section, member))]
+  // A title of several words covers several classes, so its members have no constructor.
+  const isShared = section.title.includes(" ");
+  const members = declaration.members.filter(({ name }) => !isShared || name !== "constructor");
+  return [`## ${section.title}`, comment, ...members.map((member) => memberText(section, member))]
     .filter((part) => part !== "")
     .join("\n\n");
 }

@@ -294,8 +294,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * Collects the commands of a transaction, which run together or not at all. `exec()` sends them in one round trip
-   * and resolves with their rows, or with null if a watched key has changed.
+   * Collects the commands of a transaction, which the server runs without other commands in between. `exec()` sends
+   * them in one round trip and resolves with their rows, or with null if a watched key has changed.
    * @example
    * const rows = await redis.multi().set("stock", 5).decr("stock").exec(); // [[null, "OK"], [null, 4]]
    */
@@ -362,7 +362,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /**
    * Subscribes, and returns a reader: an async iterator of messages and gaps, or, with its `listen()`, a listener for
-   * these names only. Readers of a name share the subscription, and the last one that leaves ends it.
+   * these names only. Readers of a name share the subscription, and the last one to close ends it.
    *
    * @example
    * const news = redis.messages(["news", "sport"], { maxBuffered: 100 });

@@ -54,8 +54,8 @@ export interface CallLimits {
    */
   cache?: boolean | number | undefined;
   /**
-   * The server of reads: the primary, or a replica even if it may miss recent writes of this client. `"replica"` needs the
-   * option `replicas`, on a cluster another `scaleReads` than `"master"`.
+   * The server of reads: the primary, or a replica even if it may miss recent writes of this client. `"replica"`
+   * needs the option `replicas`, on a cluster a `scaleReads` other than `"master"`.
    */
   readFrom?: ReadFrom | undefined;
 }

@@ -139,7 +139,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
 
   /** Distinguishes a `Redis` from a `Cluster`. */
   readonly isCluster: boolean = false;
-  /** All options, defaults included. The object passed to the constructor is not changed. */
+  /** All options, including defaults. The client does not change the object passed to the constructor. */
   readonly options: RedisOptions;
   readonly [EVENTS]: RedisEvents;
   readonly [LINK]: Link;
@@ -199,7 +199,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
     this[EVENTS].shownStatus = word;
   }
 
-  /** Most commands are refused by connections in `monitor` mode, and with RESP2 in `subscriber` mode. */
+  /** A connection in `monitor` mode, or with RESP2 in `subscriber` mode, refuses most commands. */
   get mode(): "normal" | "subscriber" | "monitor" {
     return this[LINK].mode;
   }

@@ -90,7 +90,7 @@ export interface RoundTripStats {
   readonly count: number;
 }
 
-/** Times that the system accepted no more bytes. The counts only increase. */
+/** Periods in which the system accepted no bytes. The counts only increase. */
 export interface StallStats {
   readonly count: number;
   /** Total milliseconds. */
@@ -127,7 +127,7 @@ export interface LinkStats extends Traffic {
 
 /** Metrics of one replica. */
 export interface ReplicaStats extends LinkStats {
-  /** It is connected and follows its primary. */
+  /** True while the replica is connected and follows its primary. */
   readonly takesReads: boolean;
 }
 

@@ -9,7 +9,7 @@ import { CredentialsError } from "../errors";
 import { LONGEST_TIMER_MS, startTimer, stopTimer, userDateMs } from "../util/scheduling";
 import { isThenable } from "../util/user-code";
 
-/** The answer of the source of the credentials. */
+/** Credentials and their expiry. */
 export interface ExpiringCredentials extends Credentials {
   /** When they expire: a Date, or milliseconds since 1970. Undefined: never renewed. */
   readonly expiresAt?: Date | number | undefined;

@@ -24,7 +24,7 @@ import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
 import type { SocketOptions } from "./socket-options";
 
-/** When a silent connection is probed. */
+/** Settings of the option `watchdog`. */
 export interface WatchdogOptions {
   /** With a reply due: time without any byte after which the client asks the server on a second connection. Default 5000 ms. */
   readonly idleMs?: number | undefined;

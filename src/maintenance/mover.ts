@@ -42,7 +42,7 @@ import {
 } from "./plan";
 import { Successor, type SuccessorOwner } from "./successor";
 
-/** An event of maintenance, for the user. */
+/** A maintenance event. */
 export interface MaintenanceReport {
   /**
    * `notice`: the server announced it. `moved`: commands use the new connection. `failed`: the new server could not be

@@ -90,7 +90,7 @@ export class Pipeline implements Commander {
     return `Pipeline(${this.length}) ${list}${more > 0 ? ` and ${more} that are not shown` : ""}`;
   }
 
-  /** Loggers call it for any object. Arguments and options may be secret. */
+  /** A short form for loggers, without arguments and options, which may be secret. */
   toJSON(): object {
     const names = this[RUN].describe(MOST_SHOWN).map(([name]) => name);
     return { length: this.length, commands: names };

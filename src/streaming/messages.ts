@@ -52,7 +52,7 @@ export interface PublishedMessage<Payload = string> {
   readonly message: Payload;
 }
 
-/** Messages may be missing at this place of the iteration. */
+/** Messages may be missing at this point of the iteration. */
 export interface MessageGap {
   readonly kind: "gap";
   /** The connection was lost and is restored, or the reader was too slow. */

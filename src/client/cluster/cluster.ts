@@ -108,9 +108,9 @@ export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
 export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingClient<Mode> {
   /** Distinguishes a `Cluster` from a `Redis`. */
   readonly isCluster: boolean = true;
-  /** All options, defaults included. The object passed to the constructor is not changed. */
+  /** All options, including defaults. The client does not change the object passed to the constructor. */
   readonly options: ClusterOptions & LimitOptions;
-  /** The nodes that are asked first; may be replaced while the client reconnects. */
+  /** The nodes that the client asks first; may be replaced while the client reconnects. */
   startupNodes: ClusterNode[];
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
@@ -292,7 +292,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     return openScan({ ...options, command: "scanBuffer", redis: scannerOf(this[WIRING], this[UNTIL_READY]) });
   }
 
-  /** Asks the cluster for the slot table. The client also does so itself whenever there is a reason. */
+  /** Asks the cluster for the slot table. The client also does this automatically. */
   refreshSlotsCache(callback?: Callback<void>): Promise<void> {
     return asCallback(this[WIRING].refresher.refresh(), callback);
   }

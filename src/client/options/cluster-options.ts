@@ -82,12 +82,12 @@ export interface ClusterOptions {
    */
   clusterRetryStrategy?: ((times: number, reason?: Error) => RetryDelay) | null | undefined;
   /**
-   * `retryStrategy` of each node connection. With null only the cluster decides about reconnecting.
+   * `retryStrategy` of each node connection. With null, only the cluster decides when to reconnect.
    * @default null
    */
   clusterNodeRetryStrategy?: RetryStrategy;
   /**
-   * Queues commands until the cluster is ready. Otherwise they fail immediately.
+   * Queues commands until the cluster is ready. With `false`, they fail immediately.
    * @default true
    */
   enableOfflineQueue?: boolean | undefined;
@@ -143,13 +143,13 @@ export interface ClusterOptions {
    */
   retryDelayOnMoved?: number | undefined;
   /**
-   * Delay before a command of a lost connection is sent again. With 0 it is not sent again.
+   * Delay before a command of a lost connection is sent again. With 0, it is not sent again.
    * @unit ms
    * @default 100
    */
   retryDelayOnFailover?: number | undefined;
   /**
-   * Delay after CLUSTERDOWN. With 0 the command fails with the error.
+   * Delay after CLUSTERDOWN. With 0, the command fails with the error.
    * @unit ms
    * @default 100
    */
@@ -181,7 +181,7 @@ export interface ClusterOptions {
   /** Options of the node connections. Options of a startup node take precedence. */
   redisOptions?: ClusterNodeOptions | undefined;
   /**
-   * Prefix of all keys, which counts for their slots: a string or a Buffer.
+   * Prefix of all keys, a string or a Buffer. The client computes slots with the prefix.
    * @default `redisOptions.keyPrefix`
    */
   keyPrefix?: string | undefined;
@@ -219,7 +219,10 @@ export interface ClusterOptions {
   autoPipeliningIgnoredCommands?: string[] | undefined;
   /** Lua scripts that become methods, as with `defineCommand`. */
   scripts?: Record<string, ScriptDefinition> | undefined;
-  /** The stack of a command's error shows the call. Captures a stack for each command, which costs time: for development. */
+  /**
+   * Adds the line of the call to the stack of a command's error. Captures a stack for each command: for development
+   * only.
+   */
   showFriendlyErrorStack?: boolean | undefined;
   /**
    * Enables `ssubscribe`: the client subscribes to shard channels at the nodes that own their slots.

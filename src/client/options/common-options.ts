@@ -85,7 +85,7 @@ export interface SharedOptions {
   // --- Connecting
 
   /**
-   * Time limit of an attempt to connect, with the handshake. 0 disables the limit.
+   * Time limit of an attempt to connect, including the handshake. 0 disables the limit.
    * @unit ms
    * @default 10000
    */
@@ -107,9 +107,8 @@ export interface SharedOptions {
    */
   lazyConnect?: boolean | undefined;
   /**
-   * Called with the number of attempts since the last `ready`, from 1. Returns the delay in milliseconds before the next
-   * attempt. If it returns no number, the client closes. With null in place of the function, the client does not
-   * reconnect.
+   * Called with the number of attempts since the last `ready`, from 1. Returns the delay in milliseconds before the
+   * next attempt. If it returns no number, the client closes. `null` instead of a function disables reconnecting.
    * @default min(50 * 2^(times - 1), 5000) + random 0..199
    */
   retryStrategy?: RetryStrategy;
@@ -176,7 +175,7 @@ export interface SharedOptions {
   // --- Queues, losses and retries
 
   /**
-   * Queues commands while there is no connection. Otherwise they fail immediately.
+   * Queues commands while there is no connection. With `false`, they fail immediately.
    * @default true
    */
   enableOfflineQueue?: boolean | undefined;
@@ -211,20 +210,20 @@ export interface SharedOptions {
    */
   retryPolicy?: RetryPolicy | undefined;
   /**
-   * Rejects a command after this number of lost connections, if it was the oldest command without a reply in each loss.
-   * Such a command may be the reason for the losses. Blocking commands never count. `Infinity` removes the limit.
+   * Rejects a command after this number of lost connections, if it was the oldest command without a reply in each
+   * loss. Such a command may be the cause of the losses. Blocking commands never count. `Infinity` removes the limit.
    * @default 3
    */
   maxLossesPerCommand?: number | undefined;
   /**
-   * Number of failed attempts to connect after which all waiting commands fail. With null or a negative number they wait
-   * without a limit.
+   * Number of failed attempts to connect after which all waiting commands fail. With null or a negative number, they
+   * wait without a limit.
    * @default 20
    */
   maxRetriesPerRequest?: number | null | undefined;
   /**
-   * Called with each error reply. true or 1 reconnects, 2 reconnects and sends the command again. For EXEC and the
-   * commands of a transaction 2 means 1.
+   * Called with each error reply. `true` or 1 reconnects, 2 reconnects and sends the command again. For EXEC and the
+   * commands of a transaction, 2 means 1.
    * @default null
    */
   reconnectOnError?: ReconnectOnError | null | undefined;
@@ -232,8 +231,8 @@ export interface SharedOptions {
   // --- Timeouts
 
   /**
-   * Time limit of each command, from the call to the reply. For a blocking command (BLPOP, XREAD BLOCK, WAIT) that is
-   * written, its own timeout plus `blockingTimeoutGrace` replaces this limit.
+   * Time limit of each command, from the call to the reply. Once a blocking command (BLPOP, XREAD BLOCK, WAIT) is
+   * written, its limit is its own timeout plus `blockingTimeoutGrace`.
    * @unit ms
    */
   commandTimeout?: number | undefined;
@@ -249,7 +248,7 @@ export interface SharedOptions {
    */
   blockingTimeout?: number | undefined;
   /**
-   * Added to the timeout of a blocking command.
+   * Time added to a blocking command's own timeout; see `commandTimeout`.
    * @unit ms
    * @default 100
    */
@@ -258,8 +257,8 @@ export interface SharedOptions {
   // --- Load and dead connections
 
   /**
-   * Limit of extra connections for blocking commands (BLPOP, XREAD BLOCK), so that they do not block other commands. With
-   * 0 they use the shared connection.
+   * Limit of extra connections for blocking commands (BLPOP, XREAD BLOCK), so that they do not delay other commands.
+   * With 0, they use the shared connection.
    * @default 0
    */
   blockingConnections?: number | undefined;
@@ -269,12 +268,12 @@ export interface SharedOptions {
    */
   leases?: LeaseLimits | undefined;
   /**
-   * Detects dead connections. If a command waits and no byte arrives for `idleMs`, the client asks the server on a second
-   * connection (CLIENT LIST). It replaces the silent connection if the server no longer serves it, or if the server
-   * refuses connections three times in a row. Without permission for CLIENT LIST, only `keepAlive` and `socketTimeout` apply.
-   * A connection with subscriptions that is silent for half of `idleMs` gets a PING. After an idle time of twice `idleMs`
-   * the next command waits for the reply to a PING, which shows whether the connection of a frozen process is alive. `false`
-   * disables the watchdog.
+   * Detects dead connections. If a command waits and no byte arrives for `idleMs`, the client asks the server on a
+   * second connection (CLIENT LIST). It replaces the silent connection if the server no longer serves it, or if the
+   * server refuses connections three times in a row. Without permission for CLIENT LIST, only `keepAlive` and
+   * `socketTimeout` apply. A connection with subscriptions that is silent for half of `idleMs` gets a PING. After an
+   * idle time of twice `idleMs`, the next command waits for the reply to a PING, which shows whether the connection
+   * of a frozen process is alive. `false` disables the watchdog.
    * @default { idleMs: 5000, probeTimeoutMs: 2000 }
    */
   watchdog?: WatchdogOptions | false | undefined;
@@ -322,7 +321,10 @@ export interface SharedOptions {
    * `INVALID_ARGUMENT`), instead of sending `""`, `NaN` or `[object Object]`. Off by default.
    */
   strictArguments?: boolean | undefined;
-  /** The stack of a command's error shows the call. Captures a stack for each command, which costs time: for development. */
+  /**
+   * Adds the line of the call to the stack of a command's error. Captures a stack for each command: for development
+   * only.
+   */
   showFriendlyErrorStack?: boolean | undefined;
   /**
    * Forms batches of commands that are issued together, also by unrelated code. Most programs do not need it, because

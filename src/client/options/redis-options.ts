@@ -35,9 +35,9 @@ export interface StandaloneConnectionOptions {
    * @default 0
    */
   family?: number | undefined;
-  /** Path of a unix socket, in place of host and port. */
+  /** Path of a unix socket, instead of host and port. */
   path?: string | undefined;
-  /** Local IP address of the sockets, for hosts with several. */
+  /** Local IP address of the sockets, for hosts with several addresses. */
   localAddress?: string | undefined;
   /**
    * Uses TLS with these settings of `tls.connect()`. `{}` means the default settings. The client calls a function for

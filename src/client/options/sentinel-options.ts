@@ -57,8 +57,8 @@ export interface SentinelConnectionOptions {
    */
   sentinelReconnectStrategy?: ((retryAttempts: number) => RetryDelay) | undefined;
   /**
-   * Time limit of each command to a Sentinel. By default a request for an address ends after twice `connectTimeout`, and the
-   * client asks the next Sentinel.
+   * Time limit of each command to a Sentinel. By default, a request for an address ends after twice `connectTimeout`,
+   * and the client asks the next Sentinel.
    * @unit ms
    */
   sentinelCommandTimeout?: number | undefined;
@@ -73,9 +73,9 @@ export interface SentinelConnectionOptions {
    */
   updateSentinels?: boolean | undefined;
   /**
-   * Subscribes to the Sentinels and switches to a new master when they announce it. `true` subscribes to at
-   * most `sentinelMaxConnections` Sentinels; `false` disables this. By default the client subscribes to one
-   * Sentinel. With `role: "slave"` it does not subscribe.
+   * Subscribes to the Sentinels and switches to a new master when they announce it. `true` subscribes to at most
+   * `sentinelMaxConnections` Sentinels; `false` disables this. By default, the client subscribes to one Sentinel.
+   * With `role: "slave"`, it does not subscribe.
    */
   failoverDetector?: boolean | undefined;
   /**

@@ -6,7 +6,7 @@
  * replies of its commands in its type, so that `exec()` knows them one by one.
  */
 
-/** A key, as a command takes it. */
+/** A key argument of a command. */
 export type RedisKey = string | Buffer;
 
 /** Any other argument of a command. */
@@ -77,16 +77,16 @@ type FormedNumber<T, Form, Mapping> = Form extends "bigint"
     ? string
     : T;
 
-/** The error of one command in a pipeline; `code` tells what happened, as in the table of errors. */
+/** The error of one command in a pipeline; docs/errors.md explains its `code`. */
 export type RowError = Error & {
   readonly code?: string;
   readonly command?: { readonly name: string; readonly args: readonly (string | Buffer)[] };
 };
 
-/** One row of what `exec()` resolves with: the error or the reply of one command. */
+/** One row of the result of `exec()`: the error or the reply of one command. */
 export type ReplyRow<T = unknown> = [error: RowError | null, result: T];
 
-/** The rows of `exec()` when the single replies are not known to the type. */
+/** The rows of `exec()` if the types of the replies are not known. */
 export type ReplyRows = ReplyRow[];
 
 /**
@@ -212,7 +212,7 @@ export type VsimReply<Option, Text, Mapping> = "WITHSCORES" extends Option
 /** The reply of ARGREP: indices, or indices with their values. */
 export type ArgrepReply<Option, Text> = "WITHVALUES" extends Option ? [index: number, value: Text][] : number[];
 
-/** How `exec()` sends what was collected. */
+/** Settings of `exec()`. */
 export interface ExecOptions {
   /** Commands that are sent together; the next ones follow when these are answered. Default: all. */
   batchSize?: number | undefined;
