@@ -211,4 +211,24 @@ describe("Refresher", () => {
       refresher.stop();
     });
   }
+
+  it("asks the next node whether the cluster serves when one does not answer, and believes the first that does", async () => {
+    const [one] = nodes as [ClusterNode];
+    const reasonAfter = async (...how: Answer[]): Promise<string | undefined> => {
+      [asked, answers] = [[], how];
+      refresher.request(one);
+      const reason = refresher.reasonAgainst();
+      await home.pass(4 * TIMEOUT_MS);
+      return (await reason)?.message;
+    };
+    refresher.stop();
+    const ok: Answer = (command) => command.fulfil("cluster_state:ok", TEXT);
+    const fail: Answer = (command) => command.fulfil("cluster_state:fail", TEXT);
+    expect(await reasonAfter(silent, ok, ok)).to.equal(undefined);
+    expect(asked).to.have.length(2);
+    expect(await reasonAfter(fail, ok, ok)).to.contain("h:1");
+    expect(asked).to.deep.equal(["1 INFO"]);
+    expect(await reasonAfter(silent, silent, silent)).to.contain("did not answer");
+    expect(asked).to.have.length(3);
+  });
 });

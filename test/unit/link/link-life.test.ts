@@ -22,6 +22,7 @@ describe("Link, when it is told to", () => {
   /** Commands wait for another connection. */
   let isHolding: boolean;
   let statuses: LinkStatus[];
+  let onStatus: (status: LinkStatus) => void;
   let isRefused: boolean;
   let reported: Error[];
   let selected: number[];
@@ -41,6 +42,7 @@ describe("Link, when it is told to", () => {
   function make(options: Partial<LinkOptions> = {}, takeover: Takeover | null = null): void {
     [peers, reported, statuses, selected, answers] = [[], [], [], [], {}];
     [isRefused, isHolding] = [false, false];
+    onStatus = () => {};
     const mover: LinkMover = {
       ...NO_MOVER,
       open: (settings, deps) => new Connection(settings, deps),
@@ -59,7 +61,10 @@ describe("Link, when it is told to", () => {
       new PeerConnector(nextPeer),
       {
         ...linkDeps({
-          onStatus: (status) => void statuses.push(status),
+          onStatus: (status) => {
+            statuses.push(status);
+            onStatus(status);
+          },
           onNamedError: (_name, error) => void reported.push(error),
           onSelect: (db) => void selected.push(db),
         }),
@@ -338,5 +343,23 @@ describe("Link, when it is told to", () => {
     expect(link.isBound).to.equal(false);
     link.disconnect();
     expect([link.isBound, link.isLeaving], "leaving").to.deep.equal([true, true]);
+  });
+
+  it("does not become ready behind a handshake that it has left", async () => {
+    for (const leave of ["disconnect", "connect"] as const) {
+      make();
+      const failed = link.connect().then(
+        () => null,
+        (error: Error) => error,
+      );
+      onStatus = (status) => {
+        if (status === "connect") link.disconnect(leave === "connect");
+      };
+      await until(() => statuses.includes("close"), "the end");
+      onStatus = () => {};
+      expect(await failed).to.be.instanceOf(ConnectionClosedError);
+      expect(statuses.slice(0, 3)).to.deep.equal(["connecting", "connect", "close"]);
+      await becomes(leave === "connect" ? "ready" : "end");
+    }
   });
 });
