@@ -145,11 +145,11 @@ const REPRODUCE = `## Reproducing the results
 
 \`\`\`sh
 npm ci
-npm run bench -- --quick                   # one short round of everything, stores nothing
+npm run bench -- --quick                   # one short round of everything, without storing results
 npm run bench                              # everything: about half an hour, writes this page
 npm run bench -- --only=pipeline           # scenarios or rows whose id contains the word
 npm run bench -- --sides=sluice,ioredis    # some clients only
 \`\`\`
 
 The loopback interface has no packet loss and almost no latency; the chart by round trip shows the effect of latency. On two
-CPUs, the server is often the bottleneck for the fastest clients. Compare CPU per command then.`;
+CPUs, the server is often the bottleneck for the fastest clients, so compare CPU per command.`;
