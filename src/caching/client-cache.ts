@@ -32,14 +32,7 @@ import type { Argument, Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
 import { clockMs } from "../util/scheduling";
 import { CacheReport, type CacheStats } from "./cache-report";
-import {
-  type CachedReply,
-  CacheStore,
-  type Content,
-  type KeyNode,
-  type Question,
-  textOfQuestion,
-} from "./cache-store";
+import { type CachedReply, CacheStore, type KeyNode, type Question, textOfQuestion } from "./cache-store";
 import { Changes, Holds } from "./holds";
 import { PendingRead, type ReadListener } from "./pending-read";
 import { argumentTexts, textOf } from "./texts";
@@ -250,10 +243,11 @@ export class ClientCache implements Dispatcher, ReadListener {
     const isCurrent = isLive && this.isUpToDate(read) && !this.holds.isHeld(nodes);
     const isKept = isCurrent && (!isMappedByUser(read.question.spec) || isCopyable(value));
     if (isLive) connection.prove(terms.bornMs);
-    if (isKept || followers !== null) {
-      const kept = this.keepable(value);
-      if (isKept) this.keep(read, connection, kept);
-      for (const follower of followers ?? []) follower.fulfilMapped(copyOf(kept.value));
+    if (isKept || followers.length > 0) {
+      const isShared = this.settings.isFrozen && !hasBytes(value);
+      const kept = isShared ? keptFrozen(value) : keptFrom(value);
+      if (isKept) this.keep(read, connection, kept, sizeOf(value));
+      for (const follower of followers) follower.fulfilMapped(copyOf(kept));
     }
     this.store.release(nodes);
   }
@@ -261,7 +255,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   onFailed(read: PendingRead, error: Error): void {
     this.forget(read);
     this.store.release(read.nodes);
-    for (const follower of read.followers ?? []) {
+    for (const follower of read.followers) {
       if (follower.isSettled) continue;
       // A timeout of this command, or the loss of its connection, says nothing about the commands that joined
       // it.
@@ -334,7 +328,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     const isShareable = underWay !== undefined && !isMappedByUser(question.spec);
     if (isShareable && underWay.terms.bornMs >= sinceMs && this.isUpToDate(underWay)) {
       this.joined++;
-      underWay.join(command);
+      underWay.followers.push(command);
       return true;
     }
     this.misses++;
@@ -358,25 +352,15 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (this.reads.get(text) === read) this.reads.delete(text);
   }
 
-  /** The part of the reply that is stored and given to the commands that joined. */
-  private keepable(value: unknown): Pick<Content, "value" | "bytes"> {
-    const isFrozen = this.settings.isFrozen && !hasBytes(value);
-    return { value: isFrozen ? keptFrozen(value) : keptFrom(value), bytes: sizeOf(value) };
-  }
-
-  private keep(
-    read: PendingRead,
-    connection: TrackedConnection,
-    kept: Pick<Content, "value" | "bytes">,
-  ): void {
+  private keep(read: PendingRead, connection: TrackedConnection, value: unknown, bytes: number): void {
     const { nodes, question, terms } = read;
     const { bornMs, ttlMs } = terms;
     const { absentTtlMs } = this.settings;
     const isBrief =
-      absentTtlMs !== null && (nodes.length > 1 || isMappedByUser(question.spec) || mayBeAbsence(kept.value));
+      absentTtlMs !== null && (nodes.length > 1 || isMappedByUser(question.spec) || mayBeAbsence(value));
     const expiresAtMs = bornMs + (isBrief ? Math.min(ttlMs, absentTtlMs) : ttlMs);
     this.stores++;
-    read.kept = this.store.add(nodes, question, { ...kept, connection, bornMs, expiresAtMs });
+    read.kept = this.store.add(nodes, question, { value, bytes, connection, bornMs, expiresAtMs });
   }
 
   private follow(command: Command, effect: Effect): void {

@@ -14,7 +14,7 @@ export interface ReadListener {
 export class PendingRead implements SettleHook, TrackedRead {
   connection: TrackedConnection | null = null;
   /** Commands with the same question; they are never sent. */
-  followers: Command[] | null = null;
+  readonly followers: Command[] = [];
   /** The part of its reply that is stored. */
   kept: CachedReply | null = null;
 
@@ -41,11 +41,6 @@ export class PendingRead implements SettleHook, TrackedRead {
   onTimeToLive(ms: number): void {
     const { kept, terms } = this;
     if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, terms.bornMs + ms);
-  }
-
-  join(command: Command): void {
-    if (this.followers === null) this.followers = [command];
-    else this.followers.push(command);
   }
 
   onSettled(error: Error | null, value?: unknown): void {

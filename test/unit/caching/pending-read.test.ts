@@ -3,7 +3,6 @@
 import { expect } from "chai";
 import { type CachedReply, KeyNode, type Question } from "../../../src/caching/cache-store";
 import { PendingRead } from "../../../src/caching/pending-read";
-import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 
 const TERMS = { bornMs: 100, ttlMs: 1000, asksTtl: false };
@@ -48,14 +47,6 @@ describe("PendingRead", () => {
       ["answered", one, "value"],
       ["failed", one, error],
     ]);
-  });
-
-  it("keeps those that wait for it in the order in which they came", () => {
-    const one = read(question("get", ["a"]));
-    const commands = ["1", "2", "3"].map((name) => new Command(specOf("get"), [name], false, IGNORED));
-    expect(one.followers).to.equal(null);
-    for (const command of commands) one.join(command);
-    expect(one.followers).to.deep.equal(commands);
   });
 
   it("asks for the time to live of a key only if it is told to, and has no other key", () => {
