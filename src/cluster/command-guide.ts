@@ -7,8 +7,7 @@
 
 import { type Command, Origin } from "../command/command";
 import { firstKeyPosition, type KeyRule, NO_KEYS, parseKeyRule } from "../command/key-positions";
-import { ownCommand } from "../command/own-command";
-import { PromiseCompletion } from "../command/promise-completion";
+import { completionOf, ownCommand } from "../command/own-command";
 import { NO_SLOT, slotOfKey } from "../command/slot";
 import { MOST_NAMES } from "../util/bounds";
 import type { NodePool } from "./node-pool";
@@ -39,14 +38,13 @@ export class CommandGuide {
     const node = this.pool.isSealed ? null : this.pool.sample("all");
     if (this.rules.size >= MOST_NAMES || node === null) return;
     this.rules.set(lowerName, NO_KEYS);
-    const completion = new PromiseCompletion();
+    const completion = completionOf((error, reply) => {
+      if (error === null) this.rules.set(lowerName, ruleOf(reply));
+      // Without a reply (no permission, or a lost connection), the next command asks again.
+      else this.rules.delete(lowerName);
+    });
     const question = ownCommand(Origin.Question, "command", ["INFO", lowerName], completion);
     this.pool.clientOf(node).link.dispatch(question);
-    completion.promise.then(
-      (reply) => this.rules.set(lowerName, ruleOf(reply)),
-      // Without a reply (no permission, or a lost connection), the next command asks again.
-      () => this.rules.delete(lowerName),
-    );
   }
 }
 

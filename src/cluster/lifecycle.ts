@@ -157,9 +157,7 @@ export class Lifecycle {
   onEmpty(): void {
     if (this.status === "connect" || this.status === "ready") this.shut(false);
     else if (this.status !== "disconnecting") return;
-    // Already emitted, while connections of a failed attempt were still ending.
-    if (!this.isClosed) this.close();
-    else if (this.isLeaving) this.end();
+    this.onAllClosed();
   }
 
   /** Takes commands while the router is closed. */
@@ -190,10 +188,14 @@ export class Lifecycle {
   private closeLater(): void {
     atTurnEnd(() => {
       // `connect()` may have been called, or `disconnect()`.
-      if (this.status !== "disconnecting" || !this.isLeaving) return;
-      if (this.isClosed) this.end();
-      else this.close();
+      if (this.status === "disconnecting" && this.isLeaving) this.onAllClosed();
     });
+  }
+
+  private onAllClosed(): void {
+    // `close` was emitted already if the connections of a failed attempt were still ending.
+    if (!this.isClosed) this.close();
+    else if (this.isLeaving) this.end();
   }
 
   private async attempt(epoch: number): Promise<void> {

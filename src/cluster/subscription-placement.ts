@@ -20,10 +20,10 @@ export interface Placement {
   nodeFor(command: Command): ClusterNode | Error;
   /** Names may be placed on this node: its connection stays open without subscriptions. */
   isUsed(node: ClusterNode): boolean;
-  /** Any other node would do as well. */
-  isReplaceable(node: ClusterNode): boolean;
+  /** Another node would do as well. Absent if each name has its own node. */
+  isReplaceable?(node: ClusterNode): boolean;
   /** The node was lost, removed or is silent: another node takes its place if it is replaceable. */
-  leave(node: ClusterNode): void;
+  leave?(node: ClusterNode): void;
 }
 
 /** All names are at one node. */
@@ -83,10 +83,4 @@ export class SlotMasters implements Placement {
   isUsed({ shard }: ClusterNode): boolean {
     return shard !== null;
   }
-
-  isReplaceable(): boolean {
-    return false;
-  }
-
-  leave(): void {}
 }

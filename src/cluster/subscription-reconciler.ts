@@ -316,7 +316,7 @@ export class SubscriptionReconciler implements Dispatcher {
   /** The connection is over: later confirmations on it do not count, and its confirmed names are missing. */
   private forget(connection: SubscriberConnection): void {
     this.connections.delete(connection.node.key);
-    this.placement.leave(connection.node);
+    this.placement.leave?.(connection.node);
     const isGivenUp = connection.client.link.options.autoResubscribe === false;
     for (const kind of this.placement.kinds) {
       const names = connection.names(kind);
@@ -365,7 +365,7 @@ export class SubscriptionReconciler implements Dispatcher {
     for (const connection of [...this.connections.values()]) {
       connection.check();
       if (connection.isSilent) this.deps.refresher.request(null);
-      if (connection.isForsaken && this.placement.isReplaceable(connection.node)) this.leave(connection);
+      if (connection.isForsaken && this.placement.isReplaceable?.(connection.node)) this.leave(connection);
     }
     if (++this.checks % CHECKS_UNTIL_LOOK === 0 && this.timer === undefined) this.look();
   }

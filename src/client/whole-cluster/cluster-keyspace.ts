@@ -73,12 +73,6 @@ class EveryMaster implements Placement {
   isUsed(): boolean {
     return false;
   }
-
-  isReplaceable(): boolean {
-    return false;
-  }
-
-  leave(): void {}
 }
 
 class ClusterKeyspace implements KeyspaceSource {
