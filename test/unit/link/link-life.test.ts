@@ -362,4 +362,18 @@ describe("Link, when it is told to", () => {
       await becomes(leave === "connect" ? "ready" : "end");
     }
   });
+
+  it("tells the commands behind a handshake of its outcome, and of errors of the connection", async () => {
+    const told: string[] = [];
+    const { early } = link.current;
+    early.release = () => void told.push("release");
+    early.onTrouble = ({ message }) => void told.push(message);
+    await connect();
+    expect(told).to.deep.equal(["release"]);
+    link.onConnectionError(new Error("cut"));
+    peer.destroy();
+    await until(() => peers.length === 2, "an attempt");
+    expect(told.slice(0, 3)).to.deep.equal(["release", "cut", "release"]);
+    await becomes("ready");
+  });
 });
