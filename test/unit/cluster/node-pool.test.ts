@@ -245,6 +245,19 @@ describe("NodePool, when any node will do", () => {
     expect([node.role, node.shard]).to.deep.equal(["master", shard]);
   });
 
+  it("replaces the connection of a node, and remembers that", () => {
+    const { pool: mine } = make();
+    mine.beginWith([{ host: "h", port: 1 }]);
+    const [node] = mine.list() as [ClusterNode];
+    const before = node.client as unknown as ModelClient;
+    mine.renew(node);
+    expect([node.isRenewed, before.isDisconnected, (node.client as unknown) === before]).to.deep.equal([
+      true,
+      true,
+      false,
+    ]);
+  });
+
   it("lets nobody know of a client that is not its own, and tells when the last one is gone", () => {
     const { pool: mine, events } = make();
     mine.beginWith([

@@ -28,6 +28,8 @@ describe("Establishment", () => {
   let credentials: () => object | null | Promise<object>;
   /** Commands that were sent behind the handshake. */
   let followers: number;
+  /** The credentials of each handshake behind which commands could be sent. */
+  let sentWith: unknown[];
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -42,6 +44,7 @@ describe("Establishment", () => {
     connection = new ModelConnection();
     told = [];
     followers = 0;
+    sentWith = [];
     credentials = () => ({ password: "pw" });
   });
 
@@ -51,7 +54,9 @@ describe("Establishment", () => {
     const owner = {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
-      current: { early: { length: followers, send: () => {}, withdraw: () => {} } },
+      current: {
+        early: { length: followers, send: (used: unknown) => void sentWith.push(used), withdraw: () => {} },
+      },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
     };
@@ -150,6 +155,37 @@ describe("Establishment", () => {
     made.start();
     expect(asked).to.equal(1);
     made.stop();
+  });
+
+  it("leaves a failure of the source to the handshake, however long the dial takes", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    const others = process.listeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection");
+    process.on("unhandledRejection", note);
+    try {
+      credentials = () => Promise.reject(new Error("the vault is shut"));
+      dial = () => new Promise(() => {});
+      const made = attempt();
+      made.start();
+      for (let i = 0; i < 3; i++) await turn();
+      made.stop();
+    } finally {
+      process.off("unhandledRejection", note);
+      for (const one of others) process.on("unhandledRejection", one);
+    }
+    expect(unhandled).to.deep.equal([]);
+  });
+
+  it("lets commands follow its handshake, with the credentials of that, unless it is over", async () => {
+    const made = await dialled();
+    await Promise.all([made.introduce({ db: 0 }), turn()]);
+    expect(sentWith).to.deep.equal([{ password: "pw" }]);
+    made.stop();
+    const other = await dialled();
+    other.stop();
+    await other.introduce({ db: 0 });
+    expect(sentWith).to.have.length(1);
   });
 
   it("is refused when the server says so, and when the source of credentials fails", async () => {

@@ -186,6 +186,15 @@ describe("Unblocker", () => {
     expect(await command.promise).to.deep.equal(["k", "v"]);
   });
 
+  it("asks no more about a connection that is closing", async () => {
+    flags = "N";
+    unblocker.recall(call(0));
+    await until(() => server.received.some(([, word]) => word === "list"));
+    (current.connection as { state: number }).state = ConnectionState.Draining;
+    await until(() => unblockerIsIdle());
+    expect(told()).to.deep.equal([]);
+  });
+
   /** Nothing is asked for a while. */
   function unblockerIsIdle(): boolean {
     return (unblocker as unknown as { isRunning: boolean }).isRunning === false;
