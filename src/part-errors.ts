@@ -202,7 +202,7 @@ export class BoundsExceededError extends SluiceError {
   override readonly code: ErrorCode = "BOUNDS_EXCEEDED";
   constructor(what: string, limit: number) {
     super(
-      `The limit of ${limit} waiting ${what} is reached, so the command was not sent. Send fewer commands at a time, raise the option "bounds", or set its policy to "wait".`,
+      `Unsettled commands have reached the limit of ${limit} ${what}, so the command was not sent. Send fewer commands at a time, raise the option "bounds", or set its policy to "wait".`,
     );
   }
 }

@@ -66,8 +66,8 @@ export interface QueueStats {
   /** Waiting for their reply. */
   readonly inFlight: number;
   /**
-   * The same in bytes of arguments (characters of strings). For a queue of more than 64 commands it is an
-   * estimate: the mean of a sample spread over the queue, times the number of commands.
+   * The same in bytes of arguments (characters of strings). For a queue of more than 64 commands, it is an estimate:
+   * the mean of a sample spread over the queue, times the number of commands.
    */
   readonly offlineBytes: number;
   readonly gatheredBytes: number;

@@ -125,14 +125,14 @@ export interface ClusterOptions {
    */
   availabilityZone?: string | undefined;
   /**
-   * Splits commands with keys of several slots (MGET, MSET, DEL, UNLINK, EXISTS, TOUCH), sends commands like DBSIZE, KEYS
-   * and FLUSHALL to all shards, and merges the replies, as the command tips of the server define. These commands are
-   * not atomic.
+   * Splits commands with keys of several slots (MGET, MSET, DEL, UNLINK, EXISTS, TOUCH), sends commands such as
+   * DBSIZE, KEYS and FLUSHALL to all shards, and merges the replies, as the command tips of the server define. These
+   * commands are not atomic.
    * @default false
    */
   followCommandTips?: boolean | undefined;
   /**
-   * Redirects and repeats of one command before it fails.
+   * Maximum number of redirects and repeats of one command.
    * @default 16
    */
   maxRedirections?: number | undefined;
@@ -149,19 +149,19 @@ export interface ClusterOptions {
    */
   retryDelayOnFailover?: number | undefined;
   /**
-   * Delay after CLUSTERDOWN. With 0, the command fails with the error.
+   * Delay before the client retries after CLUSTERDOWN. With 0, the command fails with the error.
    * @unit ms
    * @default 100
    */
   retryDelayOnClusterDown?: number | undefined;
   /**
-   * Delay after TRYAGAIN.
+   * Delay before the client retries after TRYAGAIN.
    * @unit ms
    * @default 100
    */
   retryDelayOnTryAgain?: number | undefined;
   /**
-   * Time limit of each node for the slot table.
+   * Time limit for each node to return the slot table.
    * @unit ms
    * @default 1000
    */
@@ -176,7 +176,7 @@ export interface ClusterOptions {
    * @default "at-least-once"
    */
   retryPolicy?: RetryPolicy | undefined;
-  /** Limits the commands or bytes that wait for the cluster. Unlimited by default. */
+  /** Limits the number or the memory of unsettled commands. Unlimited by default. */
   bounds?: Bounds | undefined;
   /** Options of the node connections. Options of a startup node take precedence. */
   redisOptions?: ClusterNodeOptions | undefined;

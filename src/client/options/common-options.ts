@@ -284,7 +284,7 @@ export interface SharedOptions {
    * @default "auto"
    */
   maintenance?: "auto" | "on" | false | undefined;
-  /** Limits the commands or bytes that wait for the server. Unlimited by default. */
+  /** Limits the number or the memory of unsettled commands. Unlimited by default. */
   bounds?: Bounds | undefined;
   /**
    * Limit of the bytes of one flush. A flush of fewer than 16 large commands may have up to 16 times as many bytes.

@@ -40,8 +40,8 @@ export interface StandaloneConnectionOptions {
   /** Local IP address of the sockets, for hosts with several addresses. */
   localAddress?: string | undefined;
   /**
-   * Uses TLS with these settings of `tls.connect()`. `{}` means the default settings. The client calls a function for
-   * each new socket, so that certificates and keys can change while the program runs.
+   * Uses TLS with these settings of `tls.connect()`; `{}` uses the defaults. The client calls a function for each new
+   * socket, so certificates and keys can change while the program runs.
    */
   tls?: TlsSource | undefined;
   /**

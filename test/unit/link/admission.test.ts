@@ -104,7 +104,7 @@ describe("Admission", () => {
       (failure: Error & { code?: string }) => failure,
     );
     expect(error?.code).to.equal("BOUNDS_EXCEEDED");
-    expect(error?.message).to.contain("limit of 1 waiting commands");
+    expect(error?.message).to.contain("limit of 1 commands");
     expect(below.taken).to.have.length(1);
   });
 
