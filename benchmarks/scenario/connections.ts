@@ -37,7 +37,7 @@ export const connections: Scenario<ConnectionRow> = {
   rounds: 7,
   title: "New and lost connections",
   about:
-    "First reply: the program issues a GET as soon as the client exists. The connection has a round trip of 20 ms, and the proxy accepts it immediately. node-redis sends the GET before the server has accepted login and database. A connection for each request: the program connects, sends a GET and disconnects, one request after the other, over TCP and TLS. Reset: the connection is reset after 3.5 s, and the time counts to the next reply. Stopped: the process stops for 11 s, and the network drops its connection. The time counts from the first command afterwards, and 20,000 ms means that no reply arrived.",
+    "**First reply:** the program issues a GET as soon as the client exists. The round trip is 20 ms, and the proxy accepts the connection immediately. node-redis sends the GET before the server has accepted login and database. **A connection for each request:** the program connects, sends a GET and disconnects, one request after the other, over TCP and TLS. **Reset:** the connection is reset after 3.5 s, and the time counts to the next reply. **Stopped:** the process stops for 11 s, and the network drops its connection. The time counts from the first command afterwards, and 20,000 ms means that no reply arrived.",
   columns: [
     { figure: "roundTrips", title: "round trips", digits: 2, pick: "median" },
     { figure: "replyMs", title: "ms to the reply", digits: 1, pick: "median" },
