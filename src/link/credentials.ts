@@ -42,10 +42,17 @@ function check(given: unknown): ExpiringCredentials {
   if (!isText(username)) throw new CredentialsError(`Its "username" is of type ${typeof username}`);
   if (!isText(password)) throw new CredentialsError(`Its "password" is of type ${typeof password}`);
   const isEmpty = (username ?? null) === null && (password ?? null) === null;
-  if (isEmpty && Object.keys(given).length > 0) {
+  // A Map, a Date or an instance of a class may have no keys either.
+  if (isEmpty && (Object.keys(given).length > 0 || !isPlain(given))) {
     throw new CredentialsError(`It returned an object without "username" and "password"`);
   }
   return given;
+}
+
+/** Made by a literal, or without a prototype. An object of another realm has its own `Object.prototype`. */
+function isPlain(given: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(given);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function isText(value: unknown): boolean {

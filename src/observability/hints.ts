@@ -98,6 +98,12 @@ export function hintOnNode(message: string): string | null {
   if (/cluster support disabled/i.test(message)) {
     return "The server is not a node of a cluster. Connect with `new Redis({ host, port })`.";
   }
+  if (/^ERR unknown command\b/i.test(message)) {
+    return "The server has no command CLUSTER, so it is not a node of a cluster. For a Sentinel, connect with `new Redis({ sentinels, name })`.";
+  }
+  if (/^NOPERM .*\bcluster\b/i.test(message)) {
+    return "The user has no permission for CLUSTER, which lists the nodes. Grant it with ACL SETUSER and `+cluster|slots +cluster|shards +cluster|info`.";
+  }
   return hintOnRefusal(message, false);
 }
 

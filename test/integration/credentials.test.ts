@@ -174,6 +174,8 @@ describe("credentials", () => {
     undefined: undefined,
     "a string": "first",
     "a list": ["app", "first"],
+    "a Map": new Map([["username", "app"]]),
+    "a Date": new Date(0),
     "other names": { user: "app", pass: "first" },
     "a password that is missing": { password: undefined },
     "a password of another kind": { username: "app", password: { text: "first" } },

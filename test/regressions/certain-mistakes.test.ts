@@ -11,7 +11,7 @@ import { Cluster, Redis, type RedisOptions } from "../../src/index";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { closeClient } from "../support/matrix";
 import { failureOf } from "../support/outcome";
-import { sharedServer } from "../support/shared-servers";
+import { sharedServer, startServer } from "../support/shared-servers";
 
 type Failure = Error & { code?: string; hint?: string; cause?: unknown };
 
@@ -75,6 +75,29 @@ describe("certain mistakes", function () {
     const { cause } = reason as { cause: Failure };
     expect(cause).to.include({ code: "CLUSTER_ALL_FAILED" });
     expect(cause.cause).to.have.property("message", "ERR This instance has cluster support disabled");
+  });
+
+  it("a cluster client at a Sentinel", async () => {
+    const { host, port } = await sharedServer(ServerKind.Redis);
+    const config = { "sentinel monitor": `mymaster ${host} ${port} 1` };
+    const sentinel = await startServer(ServerKind.Redis, { sentinel: true, config });
+    closing.push(() => sentinel.stop());
+    const reason = await reasonOf(opened(new Cluster([{ host: sentinel.host, port: sentinel.port }])));
+    expect(reason).to.include({ code: "CLUSTER_UNAVAILABLE" });
+    expect(reason.hint).to.include("Sentinel");
+  });
+
+  it("a cluster client whose user has no right to CLUSTER", async () => {
+    const config = { "cluster-enabled": "yes", user: "app on >secret ~* +@all -cluster" };
+    const server = await startServer(ServerKind.Redis, { config });
+    closing.push(() => server.stop());
+    const { port } = server;
+    const login = { username: "app", password: "secret" };
+    const reason = await reasonOf(
+      opened(new Cluster([{ host: "127.0.0.1", port }], { redisOptions: login })),
+    );
+    expect(reason).to.include({ code: "CLUSTER_UNAVAILABLE" });
+    expect(reason.hint).to.include("+cluster|slots");
   });
 
   it("a cluster client with a wrong password", async () => {

@@ -167,7 +167,15 @@ describe("askProvider", () => {
   it("takes an empty object for the user without a password, and no object with other names", async () => {
     next = () => ({});
     expect(await askProvider(provide, CONNECT)).to.deep.equal({});
-    for (const wrong of [{ token: "t" }, { user: "u", pass: "p" }, { password: undefined }]) {
+    next = () => Object.create(null) as object;
+    expect(await askProvider(provide, CONNECT)).to.deep.equal({});
+    for (const wrong of [
+      new Map([["password", "p"]]),
+      new Date(0),
+      { token: "t" },
+      { user: "u", pass: "p" },
+      { password: undefined },
+    ]) {
       next = () => wrong as never;
       expect(await codeOf(askProvider(provide, { ...CONNECT, reason: "refused" }))).to.equal("CREDENTIALS");
     }
