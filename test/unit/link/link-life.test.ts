@@ -23,6 +23,7 @@ describe("Link, when it is told to", () => {
   let isHolding: boolean;
   let statuses: LinkStatus[];
   let onStatus: (status: LinkStatus) => void;
+  let onError: () => void;
   let isRefused: boolean;
   let reported: Error[];
   let selected: number[];
@@ -39,10 +40,10 @@ describe("Link, when it is told to", () => {
     return peer;
   }
 
-  function make(options: Partial<LinkOptions> = {}, takeover: Takeover | null = null): void {
+  function make(options: Partial<LinkOptions> = {}, takeover: Takeover | null = null, next = nextPeer): void {
     [peers, reported, statuses, selected, answers] = [[], [], [], [], {}];
     [isRefused, isHolding] = [false, false];
-    onStatus = () => {};
+    [onStatus, onError] = [() => {}, () => {}];
     const mover: LinkMover = {
       ...NO_MOVER,
       open: (settings, deps) => new Connection(settings, deps),
@@ -58,14 +59,17 @@ describe("Link, when it is told to", () => {
         retryStrategy: () => 0,
         ...options,
       },
-      new PeerConnector(nextPeer),
+      new PeerConnector(next),
       {
         ...linkDeps({
           onStatus: (status) => {
             statuses.push(status);
             onStatus(status);
           },
-          onNamedError: (_name, error) => void reported.push(error),
+          onNamedError: (_name, error) => {
+            reported.push(error);
+            onError();
+          },
           onSelect: (db) => void selected.push(db),
         }),
         takeover,
@@ -375,5 +379,60 @@ describe("Link, when it is told to", () => {
     await until(() => peers.length === 2, "an attempt");
     expect(told.slice(0, 3)).to.deep.equal(["release", "cut", "release"]);
     await becomes("ready");
+  });
+
+  for (const [what, connects] of [
+    ["ends", false],
+    ["connects", true],
+  ] as const) {
+    it(`keeps to what its retry strategy does itself: it ${what} once`, async () => {
+      const act = (): void => (connects ? void link.connect().catch(() => {}) : link.disconnect());
+      let calls = 0;
+      make({
+        retryStrategy: () => {
+          if (calls++ === 0) act();
+          return 0;
+        },
+      });
+      await connect();
+      statuses.length = 0;
+      peer.destroy();
+      await until(() => statuses.at(-1) === (connects ? "ready" : "end"), what);
+      expect(statuses).to.deep.equal(
+        connects ? ["close", "connecting", "connect", "ready"] : ["close", "end"],
+      );
+      expect(calls).to.equal(1);
+    });
+  }
+
+  it("ends once if a listener of the error of its connector closes it", async () => {
+    make({}, null, () => {
+      throw new Error("no address");
+    });
+    onError = () => link.disconnect();
+    link.connect().catch(() => {});
+    await becomes("end");
+    expect(statuses).to.deep.equal(["connecting", "end"]);
+    expect(reported.map(({ message }) => message)).to.deep.equal(["no address"]);
+  });
+
+  it("connects once if a caller whose command is lost connects it again", async () => {
+    make({ retryPolicy: "at-most-once" });
+    await connect();
+    const ending = new Ending();
+    const { reject } = ending;
+    ending.reject = (...how) => {
+      reject.apply(ending, how);
+      link.connect().catch(() => {});
+    };
+    const command = new Command(specOf("incr"), ["n"], false, ending);
+    commands.add(command);
+    link.dispatch(command);
+    await requested(1);
+    statuses.length = 0;
+    peer.destroy();
+    await until(() => statuses.at(-1) === "ready", "the next connection");
+    expect(statuses).to.deep.equal(["close", "connecting", "connect", "ready"]);
+    expect([ending.times, peers.length]).to.deep.equal([1, 2]);
   });
 });
