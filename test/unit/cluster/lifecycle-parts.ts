@@ -8,7 +8,7 @@ export class Parts {
   clients: { dispatch(command: Command): void; leave?(): Promise<unknown> }[] = [];
   isSealed = true;
   findSeeds: () => Promise<unknown[]> = async () => [];
-  refresh: () => Promise<void> = async () => {};
+  refresh: (mayAskSeeds?: boolean) => Promise<void> = async () => {};
   against: Error | null = null;
   delayMs: unknown = 100;
   /** Code of the user that is told of a status, in the retry strategy, and in a listener of `error`. */
@@ -34,7 +34,7 @@ export class Parts {
   readonly refresher = {
     start: () => void this.told.push("refresher on"),
     stop: () => void this.told.push("refresher off"),
-    refresh: () => this.refresh(),
+    refresh: (mayAskSeeds: boolean) => this.refresh(mayAskSeeds),
     reasonAgainst: async () => this.against,
   };
   readonly pool = this.makePool();

@@ -587,4 +587,12 @@ describe("Lifecycle", () => {
     expect(life.status).to.equal("connecting");
     life.disconnect();
   });
+
+  it("asks its start nodes for the first table once: they are the nodes that it knows", async () => {
+    const asked: (boolean | undefined)[] = [];
+    parts.refresh = async (mayAskSeeds) => void asked.push(mayAskSeeds);
+    await life.connect();
+    expect(asked).to.deep.equal([false]);
+    life.disconnect();
+  });
 });

@@ -177,6 +177,19 @@ describe("topology: CLUSTER SHARDS", () => {
     expect(() => hidesSlots(null)).to.throw("not a list");
   });
 
+  it("leaves out shards without a list of slots or nodes", () => {
+    const good = ["slots", [0, 5], "nodes", [master]];
+    for (const bad of [
+      ["slots", [6, 7], "nodes", null],
+      ["slots", null, "nodes", [master]],
+      ["slots", [6, 7]],
+      [],
+      null,
+    ]) {
+      expect(shards([bad, good] as never), JSON.stringify(bad)).to.have.length(1);
+    }
+  });
+
   it("leaves out replicas that are not online, and shards without a master", () => {
     const ill = node({ port: 7001, endpoint: "10.0.0.2", role: "replica", health: "loading" });
     expect(shards([["slots", [0, 5], "nodes", [master, ill]]])[0]?.replicas).to.deep.equal([]);

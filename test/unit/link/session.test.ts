@@ -77,6 +77,21 @@ describe("Session", () => {
     expect(session.takeRefusal(by("exec"))).to.equal(null);
   });
 
+  it("counts the guards of a user, and each end of them once", () => {
+    const user = new WatchUser(null);
+    const watch = made.make("watch", "k");
+    watch.ensureExtra().watchUser = user;
+    session.note(watch);
+    session.note(watch);
+    expect(user.guards).to.equal(1);
+    for (const name of ["unwatch", "unwatch"]) note(name);
+    expect(user.guards).to.equal(0);
+    session.note(watch);
+    session.clear();
+    session.clear();
+    expect(user.guards).to.equal(0);
+  });
+
   it("forgets all users whose guards others have ended, once they are too many", () => {
     const watch = (user: WatchUser): void => {
       const command = made.make("watch", "k");
