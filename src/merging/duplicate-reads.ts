@@ -20,11 +20,10 @@ export interface DuplicateReads {
   readonly joined: ReadonlyMap<Command, readonly Command[]>;
 }
 
-/** Null without identical reads. */
 export function findDuplicateReads(
   commands: readonly Command[],
   isFree: (command: Command) => boolean,
-): DuplicateReads | null {
+): DuplicateReads {
   const sent: Command[] = [];
   const joined = new Map<Command, Command[]>();
   /** The last sent read of each text, and its position. */
@@ -50,7 +49,7 @@ export function findDuplicateReads(
     else if (effect !== Effect.None) leaders.clear();
     sent.push(command);
   }
-  return joined.size > 0 ? { sent, joined } : null;
+  return { sent, joined };
 }
 
 /** Equal for reads that ask the same, with the same retry policy. */

@@ -33,11 +33,11 @@ export class MergedRun implements Completion, SettleHook {
     /** Null: identical reads, of which one is sent. */
     readonly form: Form | null,
     private readonly leaders: readonly Command[],
-    private readonly duplicates: Duplicates | null,
+    private readonly duplicates: Duplicates,
   ) {
     const first = leaders[0] as Command;
     this.members =
-      duplicates === null ? leaders : leaders.flatMap((one) => [one, ...(duplicates.get(one) ?? [])]);
+      duplicates.size === 0 ? leaders : leaders.flatMap((one) => [one, ...(duplicates.get(one) ?? [])]);
     this.live = leaders;
     // Each member applies its transformers itself.
     const spec = form?.spec ?? withoutMappers(first.spec);
@@ -84,7 +84,7 @@ export class MergedRun implements Completion, SettleHook {
   }
 
   private isAwaited(leader: Command): boolean {
-    return !leader.isSettled || this.duplicates?.get(leader)?.some(({ isSettled }) => !isSettled) === true;
+    return !leader.isSettled || this.duplicates.get(leader)?.some(({ isSettled }) => !isSettled) === true;
   }
 
   // --- outcome of the command ------------------------------------------------------------------
@@ -100,8 +100,7 @@ export class MergedRun implements Completion, SettleHook {
     for (let index = 0; index < live.length; index++) {
       const own = lengths === null ? this.ownOf(value, index) : lengths[index];
       const leader = live[index] as Command;
-      if (duplicates !== null)
-        for (const duplicate of duplicates.get(leader) ?? []) this.give(duplicate, copyReply(own), shape);
+      for (const duplicate of duplicates.get(leader) ?? []) this.give(duplicate, copyReply(own), shape);
       this.give(leader, own, shape);
     }
   }

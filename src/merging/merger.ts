@@ -38,6 +38,8 @@ export interface MergerOwner {
   report(command: Command): void;
 }
 
+const NO_DUPLICATES: Duplicates = new Map();
+
 export class Merger implements Dispatcher {
   /** The capabilities of the last connected server. */
   private knowledge = new ConnectionKnowledge();
@@ -111,16 +113,14 @@ export class Merger implements Dispatcher {
   private plan(given: readonly Command[], batch: Batch): readonly Command[] {
     const { merged, coalesces } = batch.merging as BatchMerging;
     const isFree = (command: Command): boolean => isMergeable(command, batch);
-    const found = coalesces ? findDuplicateReads(given, isFree) : null;
-    const duplicates = found === null ? null : found.joined;
-    const commands = found === null ? given : found.sent;
+    const unjoined = { sent: given, joined: NO_DUPLICATES };
+    const { sent: commands, joined } = coalesces ? findDuplicateReads(given, isFree) : unjoined;
     const runs = merged.length === 0 ? [] : findRuns(commands, formsOf(merged), isFree);
-    if (runs.length === 0 && duplicates === null) return given;
+    if (runs.length === 0 && joined.size === 0) return given;
     const planned: Command[] = [];
     const keep = (from: number, to: number): void => {
       for (const command of commands.slice(from, to)) {
-        const isOne = duplicates?.has(command) !== true;
-        planned.push(isOne ? command : this.merge(null, [command], duplicates));
+        planned.push(joined.has(command) ? this.merge(null, [command], joined) : command);
       }
     };
     let done = 0;
@@ -128,7 +128,7 @@ export class Merger implements Dispatcher {
       const { form, from, to } = run;
       if (this.mayMerge(run, commands, batch.isFollowed)) {
         keep(done, from);
-        planned.push(this.merge(form, commands.slice(from, to), duplicates));
+        planned.push(this.merge(form, commands.slice(from, to), joined));
       } else {
         const proof = this.knowledge.ask(form, (commands[from] as Command).args);
         if (proof === null) continue;
@@ -141,7 +141,7 @@ export class Merger implements Dispatcher {
     return planned;
   }
 
-  private merge(form: Form | null, leaders: readonly Command[], duplicates: Duplicates | null): Command {
+  private merge(form: Form | null, leaders: readonly Command[], duplicates: Duplicates): Command {
     const { command, members } = new MergedRun(form, leaders, duplicates);
     if (commandChannel.isHeard) {
       for (const member of members) this.owner.report(member);

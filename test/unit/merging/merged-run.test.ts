@@ -25,8 +25,8 @@ function limited(name: string, ...args: string[]): Command {
   return made;
 }
 
-function runOf(leaders: readonly Command[], duplicates: Duplicates | null = null): MergedRun {
-  const form = duplicates === null ? FORMS.get((leaders[0] as Command).spec.lowerName) : null;
+function runOf(leaders: readonly Command[], duplicates: Duplicates = new Map()): MergedRun {
+  const form = duplicates.size === 0 ? FORMS.get((leaders[0] as Command).spec.lowerName) : null;
   return new MergedRun(form ?? null, leaders, duplicates);
 }
 
