@@ -247,8 +247,7 @@ export class Redirector {
     else this.learn(node, target, redirect.slot);
     const { retryDelayOnFailover, retryDelayOnMoved } = this.options;
     const times = node === target ? 0 : timesAt(unit, target);
-    const mustWait = target.isDown && (target.isLost || isAsk || isWayBack);
-    const terms: WaitTerms = mustWait
+    const terms: WaitTerms = target.isDown
       ? { reason: "not served", delayMs: grownDelay(retryDelayOnFailover, triesOf(unit)) }
       : { reason: "moved", delayMs: Math.max(isAsk ? 0 : retryDelayOnMoved, agreeingDelay(times)) };
     this.giveBack(unit, terms, node, client);
