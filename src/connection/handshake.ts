@@ -186,24 +186,23 @@ class Handshake {
     else this.conclude();
   }
 
-  private ask(name: string, args: unknown[]): void {
-    const completion = new Request((answer, command) => this.note(command, answer));
+  private ask(name: string, args: unknown[], isFormality = false): void {
+    const completion = new Request((answer, command) => {
+      if (!isFormality) this.note(command, answer);
+      this.onAnswered();
+    }, isFormality);
     this.list.push(requestOf(name, args, completion));
-  }
-
-  private addFormality(name: string, args: unknown[]): void {
-    this.list.push(requestOf(name, args, new Request(() => this.onAnswered(), true)));
   }
 
   private addFormalities(): void {
     const { options } = this.introduction;
     const { connectionName, clientInfoTag: tag } = options;
-    if (connectionName) this.addFormality("client", ["setname", connectionName]);
-    if (options.readOnly) this.addFormality("readonly", []);
+    if (connectionName) this.ask("client", ["setname", connectionName], true);
+    if (options.readOnly) this.ask("readonly", [], true);
     if (options.disableClientInfo) return;
     const name = tag ? `${NAME}(${tag})` : NAME;
-    this.addFormality("client", ["SETINFO", "LIB-VER", VERSION]);
-    this.addFormality("client", ["SETINFO", "LIB-NAME", name]);
+    this.ask("client", ["SETINFO", "LIB-VER", VERSION], true);
+    this.ask("client", ["SETINFO", "LIB-NAME", name], true);
   }
 
   private note({ spec, args }: Command, answer: Answer): void {
@@ -227,7 +226,6 @@ class Handshake {
       case "info":
         this.info = answer;
     }
-    this.onAnswered();
   }
 
   /** With credentials, the commands behind HELLO ran without a login, so all of them are sent again. */

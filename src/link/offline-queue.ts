@@ -70,11 +70,7 @@ export class OfflineQueue {
 
   /** Whether a command with the flag waits here. */
   has(flag: number): boolean {
-    for (let i = 0; i < this.items.length; i++) {
-      const command = this.items.peekAt(i) as Command;
-      if (!command.isSettled && (command.spec.flags & flag) !== 0) return true;
-    }
-    return false;
+    return this.lastOf((command) => !command.isSettled && (command.spec.flags & flag) !== 0) !== undefined;
   }
 
   /** The waiting commands, in order. */

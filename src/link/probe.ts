@@ -39,7 +39,6 @@ export class Probe implements ConnectionLife {
   /** The connection was accepted. */
   private isAccepted = false;
   private error: NodeJS.ErrnoException | null = null;
-  private isDone = false;
 
   constructor(private readonly target: ProbeTarget) {
     this.connection = new Connection(connectionOptions(target.options), alone(this));
@@ -145,11 +144,10 @@ export class Probe implements ConnectionLife {
   }
 
   private conclude(verdict: Verdict): void {
-    if (this.isDone) return;
-    this.isDone = true;
+    // The first verdict counts.
+    this.settle(verdict);
     stopTimer(this.timer);
     this.connection.destroy();
-    this.settle(verdict);
   }
 }
 

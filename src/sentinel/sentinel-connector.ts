@@ -111,11 +111,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   override disconnect(): void {
     super.disconnect();
-    this.attempt?.cancel();
-    this.attempt = null;
-    this.detector?.close();
-    this.detector = null;
-    stopTimer(this.renewal);
+    this.stopListening();
   }
 
   override check(info: { role?: string }): boolean {
@@ -148,10 +144,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     this.emitter?.emit("sentinelReconnecting");
     if (!this.listensToOne) return;
     // It was the only subscribed Sentinel: another one replaces it.
-    this.attempt?.cancel();
-    this.detector?.close();
-    this.detector = null;
-    stopTimer(this.renewal);
+    this.stopListening();
     this.renewal = startTimer(() => void this.listenAgain(), RENEWAL_MS);
   }
 
@@ -262,6 +255,15 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   private get listensToOne(): boolean {
     const { failoverDetector, role } = this.options;
     return (failoverDetector ?? null) === null && role !== "slave";
+  }
+
+  /** Ends the questions and subscriptions to Sentinels. */
+  private stopListening(): void {
+    this.attempt?.cancel();
+    this.attempt = null;
+    this.detector?.close();
+    this.detector = null;
+    stopTimer(this.renewal);
   }
 
   /**
