@@ -181,13 +181,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       return room;
     },
     callback: (size: number): boolean => {
-      this.noteArrival(size);
-      try {
-        this.parser.commit(size);
-      } catch (error) {
-        this.breakOff(toError(error));
-      }
-      this.meter.arrived(size, this.lastActivityMs);
+      this.receive(size, null);
       return this.mayReadOn(size === this.roomBytes);
     },
   };
@@ -201,15 +195,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     hideBytes(socket);
     this.writer.attach(socket);
     this.interceptEnd(socket);
-    socket.on("data", (chunk: Buffer) => {
-      this.noteArrival(chunk.length);
-      try {
-        this.parser.push(chunk);
-      } catch (error) {
-        this.breakOff(toError(error));
-      }
-      this.meter.arrived(chunk.length, this.lastActivityMs);
-    });
+    socket.on("data", (chunk: Buffer) => this.receive(chunk.length, chunk));
     socket.on("error", (error: Error) => {
       if (this.state !== ConnectionState.Closed) this.deps.life.onConnectionError?.(error);
     });
@@ -402,9 +388,17 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     if (silentMs >= silenceListener.doubtAfterMs) silenceListener.onSilence(silentMs, first);
   }
 
-  private noteArrival(size: number): void {
+  /** @param chunk The bytes, or null if the socket has read them into the memory of the parser. */
+  private receive(size: number, chunk: Buffer | null): void {
     this.bytesRead += size;
     this.lastActivityMs = this.lastArrivalMs = clockMs();
+    try {
+      if (chunk === null) this.parser.commit(size);
+      else this.parser.push(chunk);
+    } catch (error) {
+      this.breakOff(toError(error));
+    }
+    this.meter.arrived(size, this.lastActivityMs);
   }
 
   /** The stream of replies is no longer reliable. */

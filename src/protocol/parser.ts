@@ -442,10 +442,10 @@ export class Parser {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
     const start = this.at + 1;
-    const fault = scalarFault(this.bytes, start, lineEnd);
-    if (fault !== null) return this.refuse(fault);
+    const value = decodeScalar(this.bytes, start, lineEnd, this.builder.decoding);
+    if (value === undefined) return this.refuse(scalarFault(this.bytes[this.at]));
     this.at = lineEnd + 2;
-    return this.builder.place(decodeScalar(this.bytes, start, lineEnd, this.builder.decoding));
+    return this.builder.place(value);
   }
 
   // --- common ----------------------------------------------------------------------------

@@ -31,9 +31,8 @@ export const Ending = {
 } as const;
 export type Ending = (typeof Ending)[keyof typeof Ending];
 
-/** Empty placeholders that are never modified. */
+/** An empty placeholder that is never modified. */
 const NO_ELEMENTS: Reply[] = [];
-const NO_ENTRIES: Record<string, Reply> = {};
 
 export class ReplyFrame {
   kind: FrameKind = FrameKind.List;
@@ -45,9 +44,8 @@ export class ReplyFrame {
   /** The `Decode` bits outside the frame; inside they differ for the keys of a dictionary. */
   decoding = 0;
   elements: Reply[] = NO_ELEMENTS;
-  private entries = NO_ENTRIES;
-  /** Null unless it is open as a `Map`. */
-  private map: Map<string, Reply> | null = null;
+  /** Null unless it is open as a plain object or a `Map`. */
+  private entries: Record<string, Reply> | Map<string, Reply> | null = null;
   private key = "";
 
   /** Prepares the frame for elements; preallocates `slots` of them. */
@@ -56,39 +54,32 @@ export class ReplyFrame {
     this.left = left;
     this.index = 0;
     if (kind === FrameKind.Dictionary) this.entries = {};
-    else if (kind === FrameKind.Map) this.map = new Map();
-    else this.elements = slots === 0 ? [] : new Array(slots);
+    else if (kind === FrameKind.Map) this.entries = new Map();
+    else {
+      // A dropped map leaves them.
+      this.entries = null;
+      this.elements = slots === 0 ? [] : new Array(slots);
+    }
   }
 
   /** Adds a key or, after it, its value; the caller counts. */
   addEntry(element: Reply): void {
     if ((this.index & 1) === 0) this.key = keyOf(element);
-    else if (this.map !== null) this.map.set(this.key, element);
-    else setOwn(this.entries, this.key, element);
+    else if (this.kind === FrameKind.Map) (this.entries as Map<string, Reply>).set(this.key, element);
+    else setOwn(this.entries as Record<string, Reply>, this.key, element);
   }
 
   /** The finished aggregate. */
   close(): Reply {
-    if (this.kind === FrameKind.Dictionary) {
-      const entries = this.entries;
-      this.entries = NO_ENTRIES;
-      return entries;
-    }
-    if (this.kind === FrameKind.Map) {
-      const { map } = this;
-      this.map = null;
-      return map;
-    }
-    const elements = this.elements;
-    this.elements = NO_ELEMENTS;
-    return elements;
+    const { entries, elements } = this;
+    this.drop();
+    return entries ?? elements;
   }
 
   /** Drops the collected elements; further ones are counted and dropped. */
   drop(): void {
     this.elements = NO_ELEMENTS;
-    this.entries = NO_ENTRIES;
-    this.map = null;
+    this.entries = null;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The values of RESP3 that are one line: null, boolean, double, big number. They are checked first and then
- * decoded; the type byte is before `start`, the CRLF at `end`.
+ * The values of RESP3 that are one line: null, boolean, double, big number. The
+ * type byte is before `start`, the CRLF at `end`.
  */
 
 import { ASCII } from "./ascii";
@@ -12,36 +12,29 @@ import { TypeByte } from "./type-byte";
 
 const { LOWER_F, LOWER_T } = ASCII;
 
-/** The error in the line, or null. */
-export function scalarFault(bytes: Buffer, start: number, end: number): string | null {
+/** The value of the line, or undefined if it is invalid. */
+export function decodeScalar(bytes: Buffer, start: number, end: number, decoding: number): Reply | undefined {
   switch (bytes[start - 1]) {
     case TypeByte.Null:
-      return end === start ? null : "a null with a value";
-    case TypeByte.Boolean:
-      if (end === start + 1 && (bytes[start] === LOWER_T || bytes[start] === LOWER_F)) return null;
-      return "a boolean that is neither t nor f";
-    case TypeByte.Double:
-      return isDouble(bytes, start, end) ? null : "a double that is not a number";
-    default:
-      return isInteger(bytes, start, end) ? null : "a big number that is not a number";
-  }
-}
-
-/** The value of a valid line. */
-export function decodeScalar(bytes: Buffer, start: number, end: number, decoding: number): Reply {
-  switch (bytes[start - 1]) {
-    case TypeByte.Null:
-      return null;
+      return end === start ? null : undefined;
     case TypeByte.Boolean: {
       const isTrue = bytes[start] === LOWER_T;
+      if (end !== start + 1 || !(isTrue || bytes[start] === LOWER_F)) return undefined;
       if ((decoding & Decode.Resp3Shapes) !== 0) return isTrue;
       return isTrue ? 1 : 0;
     }
     case TypeByte.Double:
-      return decodeDouble(bytes, start, end, decoding);
+      return isDouble(bytes, start, end) ? decodeDouble(bytes, start, end, decoding) : undefined;
     default:
-      return decodeInteger(bytes, start, end, decoding);
+      return isInteger(bytes, start, end) ? decodeInteger(bytes, start, end, decoding) : undefined;
   }
+}
+
+/** The error in an invalid line of this type. */
+export function scalarFault(type: number | undefined): string {
+  if (type === TypeByte.Null) return "a null with a value";
+  if (type === TypeByte.Boolean) return "a boolean that is neither t nor f";
+  return type === TypeByte.Double ? "a double that is not a number" : "a big number that is not a number";
 }
 
 /** A big number, or an integer that does not become a number. */
