@@ -2,10 +2,12 @@
  * Creates the batches of a client: pipelines, transactions, bulks. The code for bulks is loaded on first use.
  */
 
+import type { EventEmitter } from "node:events";
 import type { Bulk, BulkOptions } from "../pipeline/bulk";
 import type { BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline } from "../pipeline/pipeline";
 import { type PipelineHost, PipelineRun } from "../pipeline/pipeline-run";
+import { endingOf } from "../util/ending";
 import { LatePart } from "../util/late-part";
 import { checkMerge, mergingOf } from "./merging";
 import type { CommandList, PipelineOptions } from "./types";
@@ -38,14 +40,22 @@ export function makeTransaction(
   return fill(new OwnPipeline(client, true), commands);
 }
 
+interface BulkPlace {
+  readonly client: PipelineHost;
+  readonly events: EventEmitter;
+  /** Stands for the client and its views. */
+  readonly owner: object;
+  readonly OwnPipeline: typeof Pipeline;
+}
+
 export function openBulk(
-  client: PipelineHost,
-  OwnPipeline: typeof Pipeline,
+  { client, events, owner, OwnPipeline }: BulkPlace,
   source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>,
   options?: BulkOptions,
 ): Bulk {
   const { Bulk, BulkBatch } = bulks.get();
-  return new Bulk(source, (keepsRows) => new BulkBatch(client, OwnPipeline, keepsRows), options);
+  const openBatch = (keepsRows: boolean) => new BulkBatch(client, OwnPipeline, keepsRows);
+  return new Bulk(source, openBatch, options, () => endingOf(events, owner));
 }
 
 function fill(pipeline: Pipeline, commands: CommandList | undefined): Pipeline {

@@ -355,7 +355,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
-    return openBulk(this, this[PIPELINE_CLASS](), source, options);
+    const OwnPipeline = this[PIPELINE_CLASS]();
+    return openBulk({ client: this, events: this, owner: this[SOURCE], OwnPipeline }, source, options);
   }
 
   // --- messages ----------------------------------------------------------------------------

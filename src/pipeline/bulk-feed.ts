@@ -167,6 +167,11 @@ export class BulkFeed {
     return false;
   }
 
+  /** It waits for the source, and nothing was sent that is not handed out. */
+  get isIdle(): boolean {
+    return this.isPulling && !this.isStopped && this.batch === null && this.sent.length === 0;
+  }
+
   private get isFull(): boolean {
     return this.sent.length >= this.limits.inFlight;
   }

@@ -7,6 +7,7 @@
  * loss its commands follow the rules of single ones.
  */
 
+import { ConnectionClosedError } from "../errors";
 import { BulkAbortedError } from "../part-errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import {
@@ -17,7 +18,7 @@ import {
   signalOnly,
 } from "../util/check-settings";
 import { INSPECT, type InspectArguments } from "../util/inspect";
-import { clockMs } from "../util/scheduling";
+import { atTurnEnd, clockMs } from "../util/scheduling";
 import { BulkBatch, type BulkFailure } from "./bulk-batch";
 import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
 import type { Row } from "./transaction";
@@ -101,6 +102,8 @@ export class Bulk implements AsyncIterable<Row> {
     source: BulkSource,
     openBatch: (keepsRows: boolean) => BulkBatch,
     private readonly options: BulkOptions = {},
+    /** A signal that is aborted when the client ends. */
+    private readonly ending: (() => AbortSignal) | null = null,
   ) {
     checkSettings("bulk()", options, CHECKS);
     this.limits = {
@@ -193,6 +196,16 @@ export class Bulk implements AsyncIterable<Row> {
     };
     if (signal) listenToAbort(signal, onAbort);
     let cutBy: Error | null = null;
+    const ending = this.ending?.() ?? null;
+    // A command that the source has just yielded is refused, which ends the bulk. A source that yields none may never
+    // yield one.
+    const onEnd = (): void =>
+      atTurnEnd(() => {
+        if (!feed.isIdle) return;
+        cutBy ??= new ConnectionClosedError();
+        feed.stop().catch(() => {});
+      });
+    if (ending) listenToAbort(ending, onEnd);
     try {
       if (signal?.aborted) throw this.abortError();
       feed.start(this.keepsRows);
@@ -205,6 +218,7 @@ export class Bulk implements AsyncIterable<Row> {
         if (signal?.aborted) throw this.abortError();
         feed.drop();
         this.account(batch);
+        if (ending?.aborted) onEnd();
         // The source may be endless, and a closed client accepts none of its commands.
         if (batch.closedBy === null || feed.isEnded) continue;
         cutBy ??= batch.closedBy;
@@ -217,6 +231,7 @@ export class Bulk implements AsyncIterable<Row> {
       throw error;
     } finally {
       if (signal) stopListening(signal, onAbort);
+      if (ending) stopListening(ending, onEnd);
       await feed.stop();
     }
   }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import { type BulkAbortedError, OptionError, type Redis } from "../../src/index";
+import type { Bulk } from "../../src/pipeline/bulk";
 import { closeClient, untilReady } from "../support/matrix";
 import { errorOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
@@ -103,6 +104,46 @@ describe("a bulk that ends early", () => {
     expect(bulk.progress).to.include({ settled: 1, failed: 0 });
     source.end();
     await waitUntil(async () => source.isClosed, { timeoutMs: 5000, what: "the source is closed" });
+  });
+
+  for (const end of ["disconnect", "quit"] as const) {
+    it(`${end}() does not wait for a producer that gives nothing`, async () => {
+      const sources = [new StalledSource([["incr", "n"]]), new StalledSource([["incr", "n"]])];
+      const [first, second] = sources.map((source) => redis.bulk(source));
+      const summary = errorOf((first as Bulk).summary());
+      const values: unknown[] = [];
+      const reading = errorOf(
+        (async () => {
+          for await (const [, value] of second as Bulk) values.push(value);
+        })(),
+      );
+      await waitUntil(async () => values.length === 1 && first?.progress.settled === 1, {
+        timeoutMs: 5000,
+        what: "its commands are answered",
+      });
+      if (end === "quit") await redis.quit();
+      else redis.disconnect();
+      for (const failure of await Promise.all([summary, reading])) {
+        expect(failure).to.include({ code: "BULK_ABORTED" });
+        expect(failure?.cause).to.include({ code: "CONNECTION_CLOSED" });
+      }
+      expect(first?.progress).to.include({ settled: 1, failed: 0 });
+      for (const source of sources) source.end();
+      await waitUntil(async () => sources.every(({ isClosed }) => isClosed), {
+        timeoutMs: 5000,
+        what: "the sources are closed",
+      });
+    });
+  }
+
+  it("bulks of many views listen to the end of their client once", async () => {
+    const source = new StalledSource([["incr", "n"]]);
+    const summaries = Array.from({ length: 12 }, () =>
+      errorOf(redis.with({ timeout: 5000 }).bulk(source).summary()),
+    );
+    expect(redis.listenerCount("end")).to.equal(1);
+    await closeClient(redis);
+    for (const failure of await Promise.all(summaries)) expect(failure).to.include({ code: "BULK_ABORTED" });
   });
 
   it("with a signal that is aborted already nothing is taken and nothing sent", async () => {

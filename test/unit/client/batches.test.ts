@@ -1,5 +1,6 @@
 /** How a client makes its batches: lists and options in the place of each other, merging, transactions, bulks. */
 
+import { EventEmitter } from "node:events";
 import { expect } from "chai";
 import { makePipeline, makeTransaction, openBulk } from "../../../src/client/batches";
 import { mergingOf } from "../../../src/client/merging";
@@ -120,7 +121,8 @@ describe("batches of a client", () => {
     for (const isRead of [true, false]) {
       way = new ScriptedSender({ keyPrefix: "p:" });
       host = way;
-      const bulk = openBulk(host, OwnPipeline, [["get", "a"]], { batchSize: 1 });
+      const place = { client: host, events: new EventEmitter(), owner: host, OwnPipeline };
+      const bulk = openBulk(place, [["get", "a"]], { batchSize: 1 });
       const rows: unknown[] = [];
       const over = (async () => {
         if (isRead) for await (const row of bulk) rows.push(row);

@@ -1,0 +1,21 @@
+/**
+ * Tells any number of tasks that their client has ended, with one listener: Node.js warns of a leak from the
+ * eleventh listener on.
+ */
+
+import type { EventEmitter } from "node:events";
+
+const endings = new WeakMap<object, AbortSignal>();
+
+/**
+ * A signal that the next event `end` aborts.
+ * @param owner Stands for a client and its views.
+ */
+export function endingOf(events: EventEmitter, owner: object): AbortSignal {
+  const known = endings.get(owner);
+  if (known !== undefined && !known.aborted) return known;
+  const controller = new AbortController();
+  endings.set(owner, controller.signal);
+  events.once("end", () => controller.abort());
+  return controller.signal;
+}
