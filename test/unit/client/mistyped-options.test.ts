@@ -61,6 +61,18 @@ describe("mistyped options", () => {
     ]);
   });
 
+  it("are named for names of older clients, and for TLS that would be missing", async () => {
+    const given = { auth_pass: "p", isolationPoolOptions: {}, max_attempts: 3, ssl: true, tlsOptions: {} };
+    const warnings = await warningsOf(() => void resolveRedisOptions([given as object]));
+    expect(warnings.map(({ message }) => /"(\w+)" is probably meant/.exec(message)?.[1])).to.deep.equal([
+      "password",
+      "leases",
+      "retryStrategy",
+      "tls",
+      "tls",
+    ]);
+  });
+
   it("name a second client in the place of connections for large values", async () => {
     const [warning] = await warningsOf(
       () => void resolveRedisOptions([{ connections: { bulk: 1 } } as object]),
