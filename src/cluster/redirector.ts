@@ -166,7 +166,7 @@ export class Redirector {
   onUnreachable(node: ClusterNode, commands: readonly Command[]): void {
     const error = new ConnectionClosedError();
     const left = commands.filter((command) => this.spendOrEnd(command, node, error));
-    const tries = Math.max(...left.map(triesOf));
+    const tries = left.reduce((most, command) => Math.max(most, triesOf(command)), 0);
     const delayMs = grownDelay(delayUntilReachable(this.options), tries);
     this.deps.retries.putBack(left, { reason: "not served", delayMs });
   }

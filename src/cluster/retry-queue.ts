@@ -276,10 +276,10 @@ export class RetryQueue {
   /** Empties the queue and returns its commands, oldest first. */
   takeAll(): Command[] {
     const slots = [...this.held.values()];
-    const all = slots.flatMap(({ returned }) => returned);
-    all.push(...this.readyAlone, ...this.alone.keys());
+    const returned = slots.flatMap((slot) => slot.returned);
+    const arrivals = slots.flatMap((slot) => slot.arrivals);
+    const all = [...returned, ...this.readyAlone, ...this.alone.keys(), ...arrivals];
     for (const slot of slots) {
-      all.push(...slot.arrivals);
       slot.endDelay();
       slot.endDrain();
     }
@@ -404,8 +404,7 @@ export class RetryQueue {
     while (this.readySlots.size > 0 || this.readyAlone.length > 0) {
       const slots = this.readySlots;
       this.readySlots = new Set();
-      const leaving: Command[] = [];
-      for (const slot of slots) leaving.push(...this.takeReady(slot));
+      const leaving = [...slots].flatMap((slot) => this.takeReady(slot));
       for (const command of this.readyAlone.splice(0)) {
         if (this.isHeld(command.slot)) this.lineUp(command);
         else if (isWaiting(command)) leaving.push(command);

@@ -226,8 +226,10 @@ export class ClusterRouter implements Dispatcher {
     }
     const { slot, commands } = transaction;
     const refusal = this.watches.refusal(slot, this.deps.pool.clientOf(node).link);
-    if (refusal === null) this.bucketOf(node).push(...transaction.nextRun());
-    else for (const command of commands) this.refuse(command, refusal);
+    if (refusal === null) {
+      const bucket = this.bucketOf(node);
+      for (const command of transaction.nextRun()) bucket.push(command);
+    } else for (const command of commands) this.refuse(command, refusal);
   }
 
   /** A command or a transaction without keys that has waited. */

@@ -257,7 +257,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
       this.learnZoneOf(replica);
     } else if (status === "reconnecting" || status === "end") {
       // The link has decided which of its commands may be sent again.
-      this.returned.push(...replica.link.offline.takeAll());
+      for (const command of replica.link.offline.takeAll()) this.returned.push(command);
       this.sendReturned();
     }
     if (status !== "end") return;

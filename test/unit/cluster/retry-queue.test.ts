@@ -366,6 +366,14 @@ describe("retry queue", () => {
     expect(retries.size).to.equal(0);
   });
 
+  it("hands over more commands than a function takes arguments", () => {
+    const count = 200_000;
+    giveBack(command("a", 0), "not served", 100);
+    const later = command("c", 0);
+    for (let i = 1; i < count; i++) retries.lineUp(later);
+    expect(retries.takeAll().length).to.equal(count);
+  });
+
   it("hands everything over at once, oldest first", () => {
     giveBack(command("a", 0), "not served", 100);
     retries.lineUp(command("c", 0));
