@@ -1,6 +1,7 @@
 /** The figures of README.md and of the pages about pipelining are those that are stored; the commands beside them measure them. */
 
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect } from "chai";
 import { withFigures } from "../../../benchmarks/report/marked-place";
 import { PIPELINE_PAGES } from "../../../benchmarks/report/pipeline-figures";
@@ -39,6 +40,15 @@ describe("README.md", () => {
     const shown = readFileSync(LANDING, "utf8");
     expect(shown).to.match(/requests a second with sluice/);
     expect(landingWith(shown, results)).to.equal(shown);
+  });
+
+  it("has one command for the demo and one for all tests", () => {
+    const readme = readFileSync(join(checkoutDirectory(), "README.md"), "utf8");
+    const { scripts } = JSON.parse(readFileSync(join(checkoutDirectory(), "package.json"), "utf8"));
+    expect(readme)
+      .to.match(/^npm run demo\b/m)
+      .and.to.match(/^npm test\b/m);
+    expect(scripts).to.include.keys("demo", "test");
   });
 
   it("names rows that exist", () => {
