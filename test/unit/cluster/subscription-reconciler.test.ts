@@ -117,6 +117,21 @@ describe("SubscriptionReconciler", () => {
     }
   }
 
+  /** A subscription to `{a}1`, confirmed by its master. */
+  async function subscribed(): Promise<ModelSubscriber> {
+    spread();
+    call("ssubscribe", "{a}1");
+    await settle();
+    asks.length = 0;
+    return connections[0] as ModelSubscriber;
+  }
+
+  /** The server has ended that subscription. */
+  function endAt(connection: ModelSubscriber): void {
+    connection.subscriptions.delete(Shard, Buffer.from("{a}1"));
+    connection.shardLost("{a}1");
+  }
+
   it("subscribes for the client itself until the client wants the name no more", async () => {
     const name = Buffer.from("news");
     reconciler.want(Channel, name);
@@ -403,13 +418,8 @@ describe("SubscriptionReconciler", () => {
   });
 
   it("asks for a table when a slot leaves, and does not ask its former master again at once", async () => {
-    spread();
-    call("ssubscribe", "{a}1");
-    await settle();
-    const [first] = connections as [ModelSubscriber];
-    asks.length = 0;
-    first.subscriptions.delete(Shard, Buffer.from("{a}1"));
-    first.shardLost("{a}1");
+    const first = await subscribed();
+    endAt(first);
     expect(asks).to.deep.equal(["1 at once"]);
     await home.pass(1);
     expect(asked(first), "it may be a replica by now").to.deep.equal([]);
@@ -419,22 +429,14 @@ describe("SubscriptionReconciler", () => {
   });
 
   it("asks the same master again if the table goes on naming it", async () => {
-    spread();
-    call("ssubscribe", "{a}1");
-    await settle();
-    const [first] = connections as [ModelSubscriber];
-    first.subscriptions.delete(Shard, Buffer.from("{a}1"));
-    first.shardLost("{a}1");
+    const first = await subscribed();
+    endAt(first);
     await home.pass(LONG_MS);
     expect(asked(first).filter((one) => one !== "ping")).to.deep.equal(["ssubscribe {a}1"]);
   });
 
   it("does not ask nodes without a pause while slots keep moving", async () => {
-    spread();
-    call("ssubscribe", "{a}1");
-    await settle();
-    const [first] = connections as [ModelSubscriber];
-    asks.length = 0;
+    const first = await subscribed();
     for (let i = 0; i < 20; i++) first.shardLost("{a}1");
     expect(asks.filter((one) => one === "1 at once")).to.have.length(4);
     expect(asks.filter((one) => one === "table")).to.have.length(16);
@@ -543,12 +545,8 @@ describe("SubscriptionReconciler", () => {
   });
 
   it("reports messages that were missed since the server ended a subscription", async () => {
-    spread();
-    call("ssubscribe", "{a}1");
-    await settle();
-    const [first] = connections as [ModelSubscriber];
-    first.subscriptions.delete(Shard, Buffer.from("{a}1"));
-    first.shardLost("{a}1");
+    const first = await subscribed();
+    endAt(first);
     await home.pass(40);
     slots.move(slotOfKey("{a}1"), nodes[1] as ClusterNode);
     reconciler.onTopology();

@@ -11,11 +11,11 @@ import { Link } from "../../../src/link/link";
 import { type LinkMover, type LinkOptions, NO_MOVER, type Takeover } from "../../../src/link/link-options";
 import type { LinkStatus } from "../../../src/link/link-state";
 import { markCertain } from "../../../src/util/error-hint";
-import { CommandsOfTest, Ending } from "../../support/ending";
-import { linkDeps, Peer, PeerConnector } from "./link-peer";
+import { Ending } from "../../support/ending";
+import { linkCalls, linkDeps, Peer, PeerConnector } from "./link-peer";
 
 describe("Link, when it is told to", () => {
-  const commands = new CommandsOfTest();
+  const { commands, becomes, ended, call, close } = linkCalls(() => link);
   let peer: Peer;
   let peers: Peer[];
   let link: Link;
@@ -83,32 +83,12 @@ describe("Link, when it is told to", () => {
     peer.requests.length = 0;
   }
 
-  afterEach(async () => {
-    commands.failAll();
-    link.disconnect();
-    for (const one of peers) one.destroy();
-    await ended();
-  });
+  afterEach(() => close(peers));
 
   const until = (isTrue: () => boolean, what: string): Promise<void> =>
     waitUntil(() => Promise.resolve(isTrue()), { timeoutMs: 5000, what });
-  const becomes = (status: LinkStatus): Promise<void> => until(() => link.status === status, status);
   const requested = (count: number): Promise<void> =>
     until(() => peer.requests.length >= count, "the requests");
-
-  /** One that has never connected may stay as it is. */
-  function ended(): Promise<void> {
-    return link.status === "wait" ? Promise.resolve() : becomes("end");
-  }
-
-  /** A command, and how it ends. */
-  function call(name: string, ...args: string[]): Ending {
-    const ending = new Ending();
-    const command = new Command(specOf(name), args, false, ending);
-    commands.add(command);
-    link.dispatch(command);
-    return ending;
-  }
 
   function hold(isHeld: boolean): void {
     isHolding = isHeld;

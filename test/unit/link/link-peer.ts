@@ -1,10 +1,16 @@
 /** The other end of the connections of a link, without a server. */
 
 import { Duplex } from "node:stream";
+import { waitUntil } from "../../../scripts/servers/wait-until";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { AbstractConnector, type ErrorEmitter } from "../../../src/link/connector";
+import type { Link } from "../../../src/link/link";
 import type { LinkDeps } from "../../../src/link/link-options";
+import type { LinkStatus } from "../../../src/link/link-state";
 import { RequestParser } from "../../../testing/src/protocol/request-parser";
+import { CommandsOfTest, Ending } from "../../support/ending";
 
 /** Keeps its requests, and answers the handshake of a server that knows only RESP2, AUTH and QUIT. */
 export class Peer extends Duplex {
@@ -71,4 +77,36 @@ export function linkDeps(listener: Partial<LinkDeps["listener"]>): LinkDeps {
     redirects: () => false,
     takeover: null,
   };
+}
+
+/** Calls on the link of a test, and the end of it. */
+export function linkCalls(linkNow: () => Link) {
+  const commands = new CommandsOfTest();
+
+  function becomes(status: LinkStatus): Promise<void> {
+    return waitUntil(() => Promise.resolve(linkNow().status === status), { timeoutMs: 5000, what: status });
+  }
+
+  /** One that has never connected may stay as it is. */
+  function ended(): Promise<void> {
+    return linkNow().status === "wait" ? Promise.resolve() : becomes("end");
+  }
+
+  /** A command, and how it ends. */
+  function call(name: string, ...args: string[]): Ending {
+    const ending = new Ending();
+    const command = new Command(specOf(name), args, false, ending);
+    commands.add(command);
+    linkNow().dispatch(command);
+    return ending;
+  }
+
+  async function close(peers: readonly Peer[]): Promise<void> {
+    commands.failAll();
+    linkNow().disconnect();
+    for (const one of peers) one.destroy();
+    await ended();
+  }
+
+  return { commands, becomes, ended, call, close };
 }

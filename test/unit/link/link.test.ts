@@ -28,8 +28,8 @@ import {
   type Takeover,
 } from "../../../src/link/link-options";
 import type { LinkStatus } from "../../../src/link/link-state";
-import { CommandsOfTest, Ending } from "../../support/ending";
-import { Peer, PeerConnector } from "./link-peer";
+import { Ending } from "../../support/ending";
+import { linkCalls, Peer, PeerConnector } from "./link-peer";
 
 /** Takes a server only at the second look. */
 class ChoosyConnector extends PeerConnector {
@@ -63,7 +63,7 @@ class EagerMover implements LinkMover {
 }
 
 describe("Link", () => {
-  const commands = new CommandsOfTest();
+  const { commands, becomes, ended, call, close } = linkCalls(() => link);
   let peer: Peer;
   let link: Link;
   let mover: EagerMover;
@@ -133,30 +133,7 @@ describe("Link", () => {
     peer.requests.length = 0;
   }
 
-  afterEach(async () => {
-    commands.failAll();
-    link.disconnect();
-    for (const one of peers) one.destroy();
-    await ended();
-  });
-
-  function becomes(status: LinkStatus): Promise<void> {
-    return waitUntil(() => Promise.resolve(link.status === status), { timeoutMs: 5000, what: status });
-  }
-
-  /** One that has never connected may stay as it is. */
-  function ended(): Promise<void> {
-    return link.status === "wait" ? Promise.resolve() : becomes("end");
-  }
-
-  /** A command, and how it ends. */
-  function call(name: string, ...args: string[]): Ending {
-    const ending = new Ending();
-    const command = new Command(specOf(name), args, false, ending);
-    commands.add(command);
-    link.dispatch(command);
-    return ending;
-  }
+  afterEach(() => close(peers));
 
   function dispatch(kind: BatchKind, ...calls: string[][]): void {
     const batch = new Batch(kind, 0, null);

@@ -4,7 +4,7 @@ import { IGNORED } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import type { Connection } from "../../../src/connection/connection";
-import { Verdict, Watchdog } from "../../../src/link/watchdog";
+import { Verdict, Watchdog, type WatchdogOwner } from "../../../src/link/watchdog";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 const IDLE_MS = 40;
@@ -23,6 +23,27 @@ class Silent {
   };
 }
 
+/** Records what the watchdog reports; a dead connection stops it. */
+function ownerWith(
+  seen: string[],
+  verdict: () => Verdict,
+): Omit<WatchdogOwner, "isListening"> & { watchdog: Watchdog | null } {
+  const owner: ReturnType<typeof ownerWith> = {
+    watchdog: null,
+    probe: async () => {
+      seen.push("asked");
+      return verdict();
+    },
+    onDeadConnection: (_silentMs, isReachable) => {
+      seen.push(isReachable ? "dead" : "gone");
+      owner.watchdog?.stop();
+    },
+    onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
+    onQuiet: () => seen.push("quiet"),
+  };
+  return owner;
+}
+
 describe("Watchdog", () => {
   let watchdog: Watchdog;
   let silent: Silent;
@@ -34,19 +55,9 @@ describe("Watchdog", () => {
     silent = new Silent();
     seen = [];
     isListening = true;
-    watchdog = new Watchdog(IDLE_MS, {
-      probe: async () => {
-        seen.push("asked");
-        return verdicts.shift() ?? Verdict.ServerIsBusy;
-      },
-      onDeadConnection: (_silentMs, isReachable) => {
-        seen.push(isReachable ? "dead" : "gone");
-        watchdog.stop();
-      },
-      onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
-      isListening: () => isListening,
-      onQuiet: () => seen.push("quiet"),
-    });
+    const owner = ownerWith(seen, () => verdicts.shift() ?? Verdict.ServerIsBusy);
+    watchdog = new Watchdog(IDLE_MS, { ...owner, isListening: () => isListening });
+    owner.watchdog = watchdog;
   });
   afterEach(() => watchdog.stop());
 
@@ -229,20 +240,12 @@ describe("Watchdog over time", () => {
     silent.lastActivityMs = home.time.nowMs;
     [seen, verdict, isListening] = [[], Verdict.ServerIsBusy, false];
     onAsked = () => {};
-    watchdog = new home.modules.Watchdog(LONG_MS, {
-      probe: async () => {
-        seen.push("asked");
-        onAsked();
-        return verdict;
-      },
-      onDeadConnection: (_silentMs, isReachable) => {
-        seen.push(isReachable ? "dead" : "gone");
-        watchdog.stop();
-      },
-      onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
-      isListening: () => isListening,
-      onQuiet: () => seen.push("quiet"),
+    const owner = ownerWith(seen, () => {
+      onAsked();
+      return verdict;
     });
+    watchdog = new home.modules.Watchdog(LONG_MS, { ...owner, isListening: () => isListening });
+    owner.watchdog = watchdog;
     watchdog.attach(silent as unknown as Connection);
   });
 
