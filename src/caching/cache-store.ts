@@ -146,7 +146,9 @@ export class CacheStore {
     const { replies } = node;
     if (!Array.isArray(replies))
       return args.every(isText) ? (replies.get(signature(spec, args, wantsBuffers)) ?? null) : null;
-    for (const reply of replies) {
+    // An iterator would take a tenth of the time of a hit.
+    for (let index = 0; index < replies.length; index++) {
+      const reply = replies[index] as CachedReply;
       if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args))
         return reply;
     }

@@ -161,6 +161,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private isUsable(reply: CachedReply): boolean {
     if (!this.store.isValid(reply)) return false;
     const { connection } = reply;
+    if (connection.nowMs < reply.expiresAtMs && connection.isDirect) return !this.isDelicate;
     if (connection.nowMs === Number.POSITIVE_INFINITY) {
       this.report.note();
       connection.renew(reply.node.key);

@@ -12,29 +12,48 @@ const DICTIONARY_BYTES = 56;
 const FIELD_BYTES = 32;
 const BUFFER_BYTES = 96;
 
+/** The stored form of a value that one step copies. */
+abstract class Kept {
+  abstract copy(): unknown;
+}
+
 /**
  * The stored form of a Buffer. Small Buffers of the process share pool blocks of 8 KiB, and a stored one would
  * keep its whole block in memory. Its bytes are therefore stored as a string.
  */
-class KeptBytes {
+class KeptBytes extends Kept {
   private readonly bytes: Buffer | string;
 
   constructor(bytes: Buffer) {
+    super();
     this.bytes = bytes.length < Buffer.poolSize ? bytes.toString("latin1") : Buffer.from(bytes);
   }
 
-  copy(): Buffer {
+  override copy(): Buffer {
     const { bytes } = this;
     return typeof bytes === "string" ? Buffer.from(bytes, "latin1") : Buffer.from(bytes);
   }
 }
 
 /** The stored form of a frozen value, which all callers share. */
-class KeptFrozen {
-  constructor(private readonly value: unknown) {}
+class KeptFrozen extends Kept {
+  constructor(private readonly value: unknown) {
+    super();
+  }
 
-  copy(): unknown {
+  override copy(): unknown {
     return this.value;
+  }
+}
+
+/** The stored form of a list or object whose elements need no copies: a look at each of them would double the time. */
+class KeptFlat extends Kept {
+  constructor(private readonly value: object) {
+    super();
+  }
+
+  override copy(): object {
+    return shallowCopy(this.value);
   }
 }
 
@@ -47,24 +66,24 @@ export function keptFrozen(value: unknown): unknown {
 /** The stored form of a value: it shares no mutable part with the given one. */
 export function keptFrom(value: unknown): unknown {
   if (!isObject(value)) return value;
-  return Buffer.isBuffer(value) ? new KeptBytes(value) : mapped(value, keptFrom);
+  if (Buffer.isBuffer(value)) return new KeptBytes(value);
+  const isFlat = !Object.values(value).some(isObject);
+  return isFlat ? new KeptFlat(shallowCopy(value)) : mapped(value, keptFrom);
 }
 
 /** A copy of a stored value for one caller. */
 export function copyOf(kept: unknown): unknown {
   if (!isObject(kept)) return kept;
-  return kept instanceof KeptBytes || kept instanceof KeptFrozen ? kept.copy() : mapped(kept, copyOf);
+  return kept instanceof Kept ? kept.copy() : mapped(kept, copyOf);
+}
+
+function shallowCopy(value: object): object {
+  return Array.isArray(value) ? value.slice() : { ...value };
 }
 
 /** A copy of a list or object in which `replace` copies the elements that can change. */
 function mapped(value: object, replace: (element: unknown) => unknown): unknown {
-  if (Array.isArray(value)) {
-    const copy = value.slice();
-    for (let index = 0; index < copy.length; index++)
-      if (isObject(copy[index])) copy[index] = replace(copy[index]);
-    return copy;
-  }
-  const copy: Record<string, unknown> = { ...value };
+  const copy = shallowCopy(value) as Record<string, unknown>;
   for (const field of Object.keys(copy)) if (isObject(copy[field])) copy[field] = replace(copy[field]);
   return copy;
 }
