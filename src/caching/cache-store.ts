@@ -173,18 +173,15 @@ export class CacheStore {
   }
 
   /**
-   * Stores a reply under its first key and replaces an older reply to the same question. Returns null if the
-   * reply is too large.
+   * Stores a reply under its first key and replaces an older reply to the same question. The nodes are in use by its
+   * read. Returns null if the reply is too large.
    */
   add(nodes: readonly KeyNode[], question: Question, content: Content): CachedReply | null {
     const [node, ...others] = nodes as [KeyNode, ...KeyNode[]];
     const bytes = content.bytes + sizeOfQuestion(question);
     if (bytes + sizeOfNode(node) > this.maxBytes) return null;
     const former = this.find(node.key, question.spec, question.args, question.wantsBuffers);
-    // The node stays when its only answer is replaced.
-    node.uses++;
     if (former !== null) this.remove(former);
-    node.uses--;
     const args = question.args.map((arg, at) => (at === 0 ? node.key : copyOfText(arg)));
     const reply = new CachedReply(node, others, { ...question, args }, { ...content, bytes });
     for (const other of others) other.uses++;
@@ -229,11 +226,9 @@ export class CacheStore {
     return keys;
   }
 
-  /** Drops the replies that arrived over a connection. Returns false if it had none. */
-  dropConnection(connection: TrackedConnection): boolean {
-    const { size } = this;
+  /** Drops the replies that arrived over a connection. */
+  dropConnection(connection: TrackedConnection): void {
     for (const reply of this.order) if (reply.connection === connection) this.remove(reply);
-    return this.size < size;
   }
 
   /** Drops everything in constant time. */

@@ -32,10 +32,10 @@ import type { Argument, Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
 import { clockMs } from "../util/scheduling";
 import { CacheReport, type CacheStats } from "./cache-report";
-import { type CachedReply, CacheStore, type KeyNode, type Question, textOfQuestion } from "./cache-store";
+import { type CachedReply, CacheStore, type Question, textOfQuestion } from "./cache-store";
 import { Changes, Holds } from "./holds";
 import { PendingRead, type ReadListener } from "./pending-read";
-import { argumentTexts, textOf } from "./texts";
+import { argumentTexts, isUnicode, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
 import { copyOf, hasBytes, isCopyable, keptFrom, keptFrozen, mayBeAbsence, sizeOf } from "./values";
 
@@ -58,8 +58,6 @@ export interface CacheSettings {
 
 /** The collaborators of a cache. */
 export interface CacheDeps {
-  /** The next dispatcher, until the chain is built. */
-  readonly next: Dispatcher;
   /** Keys have changed, as callers name them; null: all may have. */
   onInvalidated(keys: string[] | null): void;
   /** The connection no longer reports changes. */
@@ -74,8 +72,8 @@ const BUFFER_SUFFIX = "Buffer";
 const UNGUARD = CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch | CommandFlag.Reset;
 
 export class ClientCache implements Dispatcher, ReadListener {
-  /** The next dispatcher. */
-  next: Dispatcher;
+  /** Set before the first command. */
+  next!: Dispatcher;
   /**
    * The prefix of callers' keys; null if it is not text, and then calls are not looked up before they are sent.
    */
@@ -100,7 +98,6 @@ export class ClientCache implements Dispatcher, ReadListener {
     private readonly settings: CacheSettings,
     private readonly deps: CacheDeps,
   ) {
-    this.next = deps.next;
     this.store = new CacheStore(settings.maxBytes, settings.absentTtlMs !== null);
     this.holds = new Holds(this.store);
     this.report = new CacheReport(
@@ -124,12 +121,12 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   /** The answer to a call if it is in the cache, undefined otherwise. */
-  peek(name: string, ...args: unknown[]): unknown {
+  readonly peek = (name: string, ...args: unknown[]): unknown => {
     const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
     const spec = specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name);
     const reply = this.look(spec, args, wantsBuffers) ?? this.lookAsSent(spec, args, wantsBuffers);
     return reply === null ? undefined : copyOf(reply.value);
-  }
+  };
 
   private look(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const key = args[0];
@@ -161,7 +158,6 @@ export class ClientCache implements Dispatcher, ReadListener {
   private isUsable(reply: CachedReply): boolean {
     if (!this.store.isValid(reply)) return false;
     const { connection } = reply;
-    if (connection.nowMs < reply.expiresAtMs && connection.isDirect) return !this.isDelicate;
     if (connection.nowMs === Number.POSITIVE_INFINITY) {
       this.report.note();
       connection.renew(reply.node.key);
@@ -206,48 +202,40 @@ export class ClientCache implements Dispatcher, ReadListener {
       this.deps.onInvalidated(null);
       return;
     }
-    const prefix = this.prefix ?? "";
-    const named: string[] = [];
-    for (const key of keys) {
-      const text = textOf(key);
-      if (text === null) continue;
-      this.invalidations++;
-      this.store.drop(text);
-      if (text.startsWith(prefix)) named.push(text.slice(prefix.length));
+    const named = keys.map(textOf).filter((key) => key !== null);
+    this.invalidations += named.length;
+    for (const key of named) this.store.drop(key);
+    this.tell(named);
+  }
+
+  /** @param connection That of a cluster node; null: the only one, and all replies arrived over it. */
+  onLost(connection: TrackedConnection | null): void {
+    const { size } = this.store;
+    if (connection !== null) this.store.dropConnection(connection);
+    else {
+      this.isWatching = false;
+      this.store.dropAll();
     }
-    if (named.length > 0) this.deps.onInvalidated(named);
-  }
-
-  /** The only connection is lost, and all replies that arrived over it. */
-  onLost(): void {
-    this.isWatching = false;
-    this.dropAll();
-  }
-
-  /** The connection to a node of a cluster is lost. */
-  onConnectionLost(connection: TrackedConnection): void {
-    if (this.store.dropConnection(connection)) this.deps.onInvalidated(null);
+    if (this.store.size < size) this.deps.onInvalidated(null);
   }
 
   /** A slot of a cluster has moved or is moving: the cached replies are those of another node. */
   onSlotMoved(slot: number): void {
-    const prefix = this.prefix ?? "";
-    const named = this.store.dropSlot(slot).filter((key) => key.startsWith(prefix));
-    if (named.length > 0) this.deps.onInvalidated(named.map((key) => key.slice(prefix.length)));
+    this.tell(this.store.dropSlot(slot));
   }
 
   onAnswered(read: PendingRead, value: unknown): void {
-    const { connection, nodes, terms, followers } = read;
+    const { connection, nodes, followers } = read;
     this.forget(read);
     this.report.note();
     const isLive = connection?.isLive === true;
     const isCurrent = isLive && this.isUpToDate(read) && !this.holds.isHeld(nodes);
     const isKept = isCurrent && (!isMappedByUser(read.question.spec) || isCopyable(value));
-    if (isLive) connection.prove(terms.bornMs);
+    if (isLive) connection.prove(read.terms.bornMs);
     if (isKept || followers.length > 0) {
       const isShared = this.settings.isFrozen && !hasBytes(value);
       const kept = isShared ? keptFrozen(value) : keptFrom(value);
-      if (isKept) this.keep(read, connection, kept, sizeOf(value));
+      if (isKept) this.keep(read, connection, value, kept);
       for (const follower of followers) follower.fulfilMapped(copyOf(kept));
     }
     this.store.release(nodes);
@@ -299,12 +287,13 @@ export class ClientCache implements Dispatcher, ReadListener {
     // A tracer that replaces `resolve` needs the server's reply, and cached replies have one form.
     if (ttlMs === 0 || (extra !== null && (extra.resolve !== null || extra.form !== null))) return false;
     const { spec, wantsBuffers } = command;
-    const keys = keyTexts(command);
-    const args = keys === null ? null : argumentTexts(command.args);
-    if (keys === null || args === null) return false;
+    const args = argumentTexts(command.args);
+    if (args === null) return false;
+    const keys = keyPositions(spec, args).map((position) => args[position] as string);
+    if (keys.length === 0 || !keys.every(isUnicode)) return false;
     const { matches, isBroadcast } = this.settings;
     if ((ttlMs === null || isBroadcast) && matches !== null && !keys.every(matches)) return false;
-    const reply = this.store.find(keys[0], spec, args, wantsBuffers);
+    const reply = this.store.find(keys[0] as string, spec, args, wantsBuffers);
     if (reply !== null && this.isUsable(reply) && isYoungEnough(reply, ttlMs)) {
       this.hit(reply);
       command.fulfilMapped(copyOf(reply.value));
@@ -316,7 +305,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   /**
    * Returns true if the same read is in flight. Otherwise this command becomes the read that later ones join.
    */
-  private join(command: Command, keys: readonly [string, ...string[]], question: Question): boolean {
+  private join(command: Command, keys: readonly string[], question: Question): boolean {
     this.report.note();
     const { settings } = this;
     const ttlMs = command.extra?.cacheTtlMs ?? settings.ttlMs;
@@ -333,7 +322,7 @@ export class ClientCache implements Dispatcher, ReadListener {
       return true;
     }
     this.misses++;
-    const nodes = keys.map((key) => this.store.openNode(key)) as [KeyNode, ...KeyNode[]];
+    const nodes = keys.map((key) => this.store.openNode(key));
     const { asksTtl } = settings;
     const read = new PendingRead(this, nodes, question, { bornMs, ttlMs, asksTtl });
     this.reads.set(text, read);
@@ -353,15 +342,16 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (this.reads.get(text) === read) this.reads.delete(text);
   }
 
-  private keep(read: PendingRead, connection: TrackedConnection, value: unknown, bytes: number): void {
-    const { nodes, question, terms } = read;
-    const { bornMs, ttlMs } = terms;
+  private keep(read: PendingRead, connection: TrackedConnection, value: unknown, kept: unknown): void {
+    const { nodes, question } = read;
+    const { bornMs, ttlMs } = read.terms;
     const { absentTtlMs } = this.settings;
     const isBrief =
       absentTtlMs !== null && (nodes.length > 1 || isMappedByUser(question.spec) || mayBeAbsence(value));
     const expiresAtMs = bornMs + (isBrief ? Math.min(ttlMs, absentTtlMs) : ttlMs);
     this.stores++;
-    read.kept = this.store.add(nodes, question, { value, bytes, connection, bornMs, expiresAtMs });
+    const content = { value: kept, bytes: sizeOf(value), connection, bornMs, expiresAtMs };
+    read.kept = this.store.add(nodes, question, content);
   }
 
   private follow(command: Command, effect: Effect): void {
@@ -375,10 +365,11 @@ export class ClientCache implements Dispatcher, ReadListener {
     else if ((spec.flags & UNGUARD) !== 0) this.isWatching = false;
   }
 
-  private dropAll(): void {
-    const isNews = this.store.size > 0;
-    this.store.dropAll();
-    if (isNews) this.deps.onInvalidated(null);
+  /** Keys have changed; those outside of the prefix are keys of other programs. */
+  private tell(keys: readonly string[]): void {
+    const prefix = this.prefix ?? "";
+    const named = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
+    if (named.length > 0) this.deps.onInvalidated(named);
   }
 }
 
@@ -395,15 +386,4 @@ function isPast(timeMs: number, { nowMs }: TrackedConnection): boolean {
 function namesKeys(keys: Reply | undefined): keys is Argument[] | null {
   if (!Array.isArray(keys)) return keys === null;
   return keys.every((key) => typeof key === "string" || Buffer.isBuffer(key));
-}
-
-/** The keys of a read as texts; null if one of them is not text. */
-function keyTexts({ spec, args }: Command): [string, ...string[]] | null {
-  const keys: string[] = [];
-  for (const position of keyPositions(spec, args)) {
-    const text = textOf(args[position] as Argument);
-    if (text === null) return null;
-    keys.push(text);
-  }
-  return keys.length === 0 ? null : (keys as [string, ...string[]]);
 }

@@ -21,7 +21,7 @@ export class PendingRead implements SettleHook, TrackedRead {
   constructor(
     private readonly listener: ReadListener,
     /** The nodes of its keys, in order. */
-    readonly nodes: readonly [KeyNode, ...KeyNode[]],
+    readonly nodes: readonly KeyNode[],
     readonly question: Question,
     readonly terms: {
       readonly bornMs: number;
@@ -34,13 +34,14 @@ export class PendingRead implements SettleHook, TrackedRead {
   }
 
   get expiringKey(): string | null {
-    return this.terms.asksTtl && this.nodes.length === 1 ? this.nodes[0].key : null;
+    const [node] = this.nodes;
+    return this.terms.asksTtl && node !== undefined && this.nodes.length === 1 ? node.key : null;
   }
 
   /** Counted from when the read was issued, which is earlier than the reply about the time to live. */
   onTimeToLive(ms: number): void {
-    const { kept, terms } = this;
-    if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, terms.bornMs + ms);
+    const { kept } = this;
+    if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, this.terms.bornMs + ms);
   }
 
   onSettled(error: Error | null, value?: unknown): void {

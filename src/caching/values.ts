@@ -12,80 +12,48 @@ const DICTIONARY_BYTES = 56;
 const FIELD_BYTES = 32;
 const BUFFER_BYTES = 96;
 
-/** The stored form of a value that one step copies. */
-abstract class Kept {
-  abstract copy(): unknown;
+/**
+ * The bytes to store for a Buffer. Small Buffers of the process share pool blocks of 8 KiB, and a stored one would
+ * keep its whole block in memory. Its bytes are therefore stored as a string.
+ */
+export function ownBytes(bytes: Buffer): Buffer | string {
+  return bytes.length < Buffer.poolSize ? bytes.toString("latin1") : Buffer.from(bytes);
+}
+
+/** Freezes a value without Buffers, recursively, and returns its stored form, which all callers share. */
+export function keptFrozen(value: unknown): unknown {
+  freezeDeep(value);
+  return isObject(value) ? () => value : value;
 }
 
 /**
- * The stored form of a Buffer. Small Buffers of the process share pool blocks of 8 KiB, and a stored one would
- * keep its whole block in memory. Its bytes are therefore stored as a string.
+ * The stored form of a value: a function that makes a copy, or a value that needs none. It shares no mutable part with
+ * the given one.
  */
-class KeptBytes extends Kept {
-  private readonly bytes: Buffer | string;
-
-  constructor(bytes: Buffer) {
-    super();
-    this.bytes = bytes.length < Buffer.poolSize ? bytes.toString("latin1") : Buffer.from(bytes);
-  }
-
-  override copy(): Buffer {
-    const { bytes } = this;
-    return typeof bytes === "string" ? Buffer.from(bytes, "latin1") : Buffer.from(bytes);
-  }
-}
-
-/** The stored form of a frozen value, which all callers share. */
-class KeptFrozen extends Kept {
-  constructor(private readonly value: unknown) {
-    super();
-  }
-
-  override copy(): unknown {
-    return this.value;
-  }
-}
-
-/** The stored form of a list or object whose elements need no copies: a look at each of them would double the time. */
-class KeptFlat extends Kept {
-  constructor(private readonly value: object) {
-    super();
-  }
-
-  override copy(): object {
-    return shallowCopy(this.value);
-  }
-}
-
-/** Freezes a value without Buffers, recursively, and returns its stored form. */
-export function keptFrozen(value: unknown): unknown {
-  freezeDeep(value);
-  return isObject(value) ? new KeptFrozen(value) : value;
-}
-
-/** The stored form of a value: it shares no mutable part with the given one. */
 export function keptFrom(value: unknown): unknown {
   if (!isObject(value)) return value;
-  if (Buffer.isBuffer(value)) return new KeptBytes(value);
-  const isFlat = !Object.values(value).some(isObject);
-  return isFlat ? new KeptFlat(shallowCopy(value)) : mapped(value, keptFrom);
+  if (Buffer.isBuffer(value)) {
+    const bytes = ownBytes(value);
+    return () => Buffer.from(bytes as string, "latin1");
+  }
+  const own = shallowCopy(value);
+  // A look at each element of the copy would double the time.
+  if (!Object.values(own).some(isObject)) return () => shallowCopy(own);
+  const copyEach = (copy: Record<string, unknown>, copied: (element: unknown) => unknown): object => {
+    for (const field of Object.keys(copy)) copy[field] = copied(copy[field]);
+    return copy;
+  };
+  copyEach(own, keptFrom);
+  return () => copyEach(shallowCopy(own), copyOf);
 }
 
 /** A copy of a stored value for one caller. */
 export function copyOf(kept: unknown): unknown {
-  if (!isObject(kept)) return kept;
-  return kept instanceof Kept ? kept.copy() : mapped(kept, copyOf);
+  return typeof kept === "function" ? kept() : kept;
 }
 
-function shallowCopy(value: object): object {
-  return Array.isArray(value) ? value.slice() : { ...value };
-}
-
-/** A copy of a list or object in which `replace` copies the elements that can change. */
-function mapped(value: object, replace: (element: unknown) => unknown): unknown {
-  const copy = shallowCopy(value) as Record<string, unknown>;
-  for (const field of Object.keys(copy)) if (isObject(copy[field])) copy[field] = replace(copy[field]);
-  return copy;
+function shallowCopy(value: object): Record<string, unknown> {
+  return (Array.isArray(value) ? value.slice() : { ...value }) as Record<string, unknown>;
 }
 
 /** Whether the value contains Buffers: freezing an object does not protect their bytes. */

@@ -1,6 +1,5 @@
 /** Builds the cache of a client. Loaded only with the option `cache`. */
 
-import type { CacheStats } from "../caching/cache-report";
 import { ClientCache } from "../caching/client-cache";
 import { siblingCaches } from "../caching/sibling-caches";
 import type { TrackedConnection } from "../caching/tracked-connection";
@@ -13,7 +12,6 @@ import type { ServerContext } from "../observability/channels";
 import { CacheUnavailableError } from "../part-errors";
 import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
-import type { CacheView } from "./cache-view";
 import { SOURCE } from "./client-base";
 import type { CacheOptions } from "./options/common-options";
 import { observeOptions } from "./options/live-options";
@@ -38,16 +36,9 @@ export interface CachedLink extends TrackedLink {
   readonly connection: (Dispatcher & { readonly shape: { readonly protocol: 2 | 3 } }) | null;
 }
 
-/** The next dispatcher until the chain is built; no command may arrive before. */
-const NOWHERE: Dispatcher = { dispatch() {}, dispatchBatch() {} };
-
-/**
- * The cache of a client: its public interface, the first dispatcher of its chain, and the trackers of its
- * links.
- */
-export class Caching implements CacheView {
+/** The cache of a client, which is the first dispatcher of its chain, and the trackers of its links. */
+export class Caching {
   readonly cache: ClientCache;
-  readonly peek: CacheView["peek"];
   /** The trackers of ready connections. */
   private readonly trackers = new Set<LinkTracker>();
   private readonly terms: Omit<TrackingSettings, "onRefused">;
@@ -78,7 +69,6 @@ export class Caching implements CacheView {
       matches: matcher(options.match, prefix ?? ""),
     };
     this.cache = new ClientCache(settings, {
-      next: NOWHERE,
       onInvalidated: (keys) => callUser(() => client.emit("invalidate", keys)),
       onTrackingEnded: () => {
         for (const { tracking } of this.trackers) tracking.end();
@@ -89,16 +79,7 @@ export class Caching implements CacheView {
     observeOptions(client.options, ["keyPrefix"], () => {
       this.cache.prefix = textPrefix(client.options.keyPrefix);
     });
-    this.peek = this.cache.peek.bind(this.cache);
     this.answerFirst();
-  }
-
-  stats(): CacheStats {
-    return this.cache.stats();
-  }
-
-  clear(): void {
-    this.cache.clear();
   }
 
   /** Follows the connections of a link on which the server reports changes. */
@@ -113,18 +94,12 @@ export class Caching implements CacheView {
 
   onLost(tracker: LinkTracker, tracked: TrackedConnection): void {
     this.trackers.delete(tracker);
-    if (this.isOfCluster) this.cache.onConnectionLost(tracked);
-    else this.cache.onLost();
+    this.cache.onLost(this.isOfCluster ? tracked : null);
   }
 
   /** Tells the application that nothing is cached over a connection. */
   report(reason: string, cause?: Error): void {
     this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
-  }
-
-  /** A slot of the cluster has a new owner, or is about to get one. */
-  onSlotMoved(slot: number): void {
-    this.cache.onSlotMoved(slot);
   }
 
   /**

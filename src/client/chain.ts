@@ -128,7 +128,7 @@ export class Chain {
 
   /** The cache of the client, for its users. */
   get cache(): CacheView {
-    return this.caching ?? NO_CACHE;
+    return this.caching?.cache ?? NO_CACHE;
   }
 
   openLeases(): Leases {

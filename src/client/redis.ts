@@ -387,7 +387,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
       commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
-      cache: readCache(caching),
+      cache: readCache(caching?.cache ?? null),
       replicas: replicaStats,
       failover: readFailover(this.options, this.connector),
     });

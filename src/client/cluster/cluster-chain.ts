@@ -37,7 +37,7 @@ export class ClusterChain {
 
   /** The public form of the client's cache. */
   get cache(): CacheView {
-    return this.caching ?? NO_CACHE;
+    return this.caching?.cache ?? NO_CACHE;
   }
 
   /** For a leased connection. */

@@ -65,7 +65,7 @@ export class ClusterWiring {
     caching: Caching | null,
     writes: RecentWrites | null,
   ) {
-    this.onRedirected = caching === null ? null : (slot) => caching.onSlotMoved(slot);
+    this.onRedirected = caching === null ? null : (slot) => caching.cache.onSlotMoved(slot);
     this.views = new ViewFactory(options, caching);
     this.reads = makeReadPreference(options, writes, (node) => this.openView(node));
     this.pool = this.makePool();

@@ -315,7 +315,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
       status: this.status,
       commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(this[PARTS].admission),
-      cache: readCache(this[PARTS].caching),
+      cache: readCache(this[PARTS].caching?.cache ?? null),
       nodes: nodes.map((node) => linkStatsOf(node)),
       counts,
       redirects: redirector.counts,

@@ -111,11 +111,11 @@ export class CacheModel {
       matches: null,
     };
     this.cache = new ClientCache(settings, {
-      next: this.tracking,
       onInvalidated: () => {},
       onTrackingEnded: () => this.tracking.end(),
       place: () => ({ serverAddress: "", serverPort: 1 }),
     });
+    this.cache.next = this.tracking;
     this.connect();
   }
 
@@ -232,7 +232,7 @@ export class CacheModel {
     this.link.direct = null;
     this.registered.clear();
     this.tracking.end();
-    this.cache.onLost();
+    this.cache.onLost(null);
     this.connection = new Connection();
     this.waiting = [...this.withoutBroken(again), ...this.waiting];
   }

@@ -43,12 +43,12 @@ class Stage implements Dispatcher {
         isBroadcast: false,
       },
       {
-        next: this.tracking,
         onInvalidated: () => {},
         onTrackingEnded: () => this.tracking.end(),
         place: () => ({ serverAddress: "", serverPort: 1 }),
       },
     );
+    this.cache.next = this.tracking;
     this.tracking.begin(this);
     this.answer("OK");
   }
@@ -265,7 +265,7 @@ describe("a cache over a connection played by hand", () => {
     const stage = new Stage();
     stage.call("get", "a");
     stage.tracking.end();
-    stage.cache.onLost();
+    stage.cache.onLost(null);
     stage.answer("old");
     expect(stage.cache.stats().entries).to.equal(0);
   });

@@ -29,7 +29,7 @@ describe("PendingRead", () => {
       onAnswered: (one: PendingRead, value: unknown) => void told.push(["answered", one, value]),
       onFailed: (one: PendingRead, error: Error) => void told.push(["failed", one, error]),
     };
-    const nodes = keys.map((key) => new KeyNode(key)) as [KeyNode, ...KeyNode[]];
+    const nodes = keys.map((key) => new KeyNode(key));
     return new PendingRead(listener, nodes, asked, { ...TERMS, ...terms });
   }
 

@@ -132,7 +132,7 @@ describe("Caching", () => {
     await call;
   }
 
-  const peek = (key: string): unknown => caching.peek("get", key);
+  const peek = (key: string): unknown => caching.cache.peek("get", key);
 
   it("asks the server for what the options say", () => {
     const wishes: [true | CacheOptions, string][] = [
@@ -170,10 +170,10 @@ describe("Caching", () => {
     await keep("a");
     expect(client.issued).to.equal(1);
     expect(await client.call("get", "a")).to.equal("1");
-    expect([client.issued, caching.stats().hits]).to.deep.equal([1, 1]);
+    expect([client.issued, caching.cache.stats().hits]).to.deep.equal([1, 1]);
     const view = Object.create(client) as Client;
     expect(await view.call("get", "a")).to.equal("1");
-    expect([view.issued, caching.stats().hits, server.sent.length]).to.deep.equal([2, 2, 0]);
+    expect([view.issued, caching.cache.stats().hits, server.sent.length]).to.deep.equal([2, 2, 0]);
   });
 
   it("loses its answers with the connection, and takes up again with the next", async () => {
@@ -312,7 +312,7 @@ describe("Caching", () => {
       const call = client.call("lrange", "l", 0, -1);
       server.answer(["a", "b"]);
       await call;
-      const [one, other] = [1, 2].map(() => caching.peek("lrange", "l", 0, -1));
+      const [one, other] = [1, 2].map(() => caching.cache.peek("lrange", "l", 0, -1));
       expect(one).to.deep.equal(["a", "b"]);
       expect([one === other, Object.isFrozen(one)]).to.deep.equal([frozen, frozen]);
     }
@@ -321,12 +321,12 @@ describe("Caching", () => {
   it("forgets all when it is told to, and when it holds too much", async () => {
     connected();
     await keep("a");
-    expect(caching.stats()).to.include({ entries: 1, stores: 1 });
-    caching.clear();
-    expect([peek("a"), caching.stats().entries]).to.deep.equal([undefined, 0]);
+    expect(caching.cache.stats()).to.include({ entries: 1, stores: 1 });
+    caching.cache.clear();
+    expect([peek("a"), caching.cache.stats().entries]).to.deep.equal([undefined, 0]);
     connected({ maxBytes: 1000 });
     for (let n = 0; n < 5; n++) await keep(`k${n}`, "x".repeat(300));
-    expect(caching.stats().evictions).to.be.above(0);
+    expect(caching.cache.stats().evictions).to.be.above(0);
   });
 
   it("ends with the tracking that a command of the user switches off", async () => {
@@ -400,7 +400,7 @@ describe("Caching", () => {
     it("drops the keys of a slot that has moved", async () => {
       await keepAt(server, "a");
       await keepAt(other, "b");
-      caching.onSlotMoved(slotOf(specOf("get"), ["a"]));
+      caching.cache.onSlotMoved(slotOf(specOf("get"), ["a"]));
       expect([peek("a"), peek("b"), told]).to.deep.equal([undefined, "1", [["a"]]]);
     });
 
@@ -428,7 +428,7 @@ describe("Caching", () => {
       server.connect();
       server.answer("OK");
       await keepAt(server, "a", null);
-      expect(caching.stats().entries).to.equal(1);
+      expect(caching.cache.stats().entries).to.equal(1);
       await sleep(15);
       const call = client.call("get", "a");
       expect(server.sent.length).to.be.above(0);
