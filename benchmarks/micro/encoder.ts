@@ -4,7 +4,7 @@
  */
 
 import { encodeCommand } from "../../src/protocol/encoder";
-import { OutputBuffer } from "../../src/protocol/output-buffer";
+import { OutputBuffer, releaseFlush } from "../../src/protocol/output-buffer";
 import type { Argument } from "../../src/protocol/resp-types";
 import { report } from "./measure";
 
@@ -18,9 +18,9 @@ function run(title: string, commands: readonly (readonly Argument[])[]): void {
   report(title, commands.length, () => {
     for (let i = 0; i < commands.length; i++) {
       encodeCommand(out, SET, commands[i]!);
-      if (out.length >= HIGH_WATER_BYTES) out.release(out.take());
+      if (out.length >= HIGH_WATER_BYTES) releaseFlush(out.take());
     }
-    out.release(out.take());
+    releaseFlush(out.take());
   });
 }
 

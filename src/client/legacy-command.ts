@@ -108,10 +108,7 @@ export class LegacyCommand extends Command {
   toWritable(_socket?: unknown): Buffer {
     const output = new OutputBuffer();
     encodeCommand(output, this.spec.encodedName ?? encodeName(this.spec), this.args);
-    const segments = output.take();
-    const request = Buffer.concat(segments);
-    output.release(segments);
-    return request;
+    return Buffer.concat(output.take().segments);
   }
 
   /** Rejects the command with "Command timed out" unless it settles first. */

@@ -219,7 +219,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.readyAtMs = clockMs();
     this.handshakeMs = this.readyAtMs - this.openedAtMs;
     this.offsetMs = dateMs() - this.readyAtMs;
-    this.parser.forgetFrames();
   }
 
   /** The socket belongs to the runtime: its replies arrive in tasks of their own. */
@@ -240,7 +239,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   dispatchBatch(commands: readonly Command[]): void {
     if (this.queue.inFlight === 0) this.endSilence(commands[0]);
     if (batchOf(commands)?.isHeld === true) this.meter.isHeld = true;
-    this.queue.pushBatch(commands);
+    for (const command of commands) this.queue.push(command);
     this.writer.onBatchQueued();
   }
 

@@ -13,7 +13,7 @@
 
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { OutputBuffer } from "../protocol/output-buffer";
+import { type FlushBytes, forgetFlush, OutputBuffer, releaseFlush } from "../protocol/output-buffer";
 import { clockMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { CommandQueue } from "./command-queue";
@@ -203,10 +203,10 @@ export class Writer implements Flushable {
       source.destroy(trouble);
       return;
     }
-    const segments = output.take();
-    if (segments.length === 0) return;
+    const bytes = output.take();
+    if (bytes.segments.length === 0) return;
     try {
-      this.write(socket, segments);
+      this.write(socket, bytes);
     } catch (error) {
       source.destroy(toError(error));
       return;
@@ -233,10 +233,11 @@ export class Writer implements Flushable {
     }
   }
 
-  private write(socket: Duplex, segments: Buffer[]): void {
+  private write(socket: Duplex, flush: FlushBytes): void {
+    const { segments } = flush;
     // A custom stream may hold written memory for any length of time.
     const canRecycle = this.isOwnSocket && socket.write === SOCKET_WRITE;
-    const onWritten = canRecycle ? (): void => this.output.release(segments) : undefined;
+    const onWritten = canRecycle ? (): void => releaseFlush(flush) : undefined;
     const last = segments.length - 1;
     const startMs = clockMs();
     let bytes = 0;
@@ -251,7 +252,7 @@ export class Writer implements Flushable {
     // The kernel has accepted all bytes. The stream reports that in the next tick, and with faked ticks never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     this.meter.end(bytes, this.isBlocked);
-    if (!canRecycle) this.output.forget(segments);
+    if (!canRecycle) forgetFlush(flush);
   }
 
   private onDrain(): void {

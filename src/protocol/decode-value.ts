@@ -5,7 +5,6 @@
 import { isAscii } from "node:buffer";
 import { ReplyError } from "../errors";
 import { withoutStack } from "../util/without-stack";
-import { sliceLatin1, sliceUtf8 } from "./native-slices";
 
 /** The longest strings that `shortText` creates. */
 const MAX_SHORT_TEXT = 16;
@@ -25,12 +24,13 @@ export function decodeText(bytes: Buffer, start: number, end: number, isKnownAsc
   const size = end - start;
   if (size <= MAX_SHORT_TEXT) {
     if (isKnownAscii || areAscii(bytes, start, end)) return shortText(bytes, start, size);
-    return sliceUtf8(bytes, start, end);
+    return bytes.toString("utf8", start, end);
   }
-  if (size < LATIN1_FROM_BYTES) return sliceUtf8(bytes, start, end);
-  if (isKnownAscii) return sliceLatin1(bytes, start, end);
-  if (size < CHECKED_FROM_BYTES || !isAscii(bytes.subarray(start, end))) return sliceUtf8(bytes, start, end);
-  return sliceLatin1(bytes, start, end);
+  if (size < LATIN1_FROM_BYTES) return bytes.toString("utf8", start, end);
+  if (isKnownAscii) return bytes.toString("latin1", start, end);
+  if (size < CHECKED_FROM_BYTES || !isAscii(bytes.subarray(start, end)))
+    return bytes.toString("utf8", start, end);
+  return bytes.toString("latin1", start, end);
 }
 
 /** Like `decodeText`, for simple strings, nearly all of which are one of three. */

@@ -7,7 +7,6 @@
 import { ASCII } from "./ascii";
 import { MAX_POOLED_BYTES } from "./block-pool";
 import { copyInto } from "./copy-bytes";
-import { writeUtf8 } from "./native-slices";
 import { countDigits, writeDigits } from "./numbers";
 import { type OutputBuffer, REFERENCE_FROM_BYTES } from "./output-buffer";
 import type { Argument } from "./resp-types";
@@ -101,7 +100,7 @@ function writeTextWithin(out: OutputBuffer, text: string, room: number): boolean
   const { bytes, at } = out;
   // If the text is ASCII, the gap has the size of the header.
   const gap = 1 + countDigits(text.length) + 2;
-  const size = writeUtf8(bytes, text, at + gap);
+  const size = bytes.write(text, at + gap);
   if (bytes.length - at - gap - size < SLACK_BYTES) return false;
   const header = 1 + countDigits(size) + 2;
   if (header !== gap) bytes.copyWithin(at + header, at + gap, at + gap + size);

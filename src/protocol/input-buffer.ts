@@ -12,7 +12,7 @@
 
 import { isAscii } from "node:buffer";
 import { blockPool, MIN_BLOCK_BYTES } from "./block-pool";
-import { LARGE_BYTES, RECHECKED_BYTES } from "./limits";
+import { LARGE_BYTES } from "./limits";
 
 /** The size of one read; reads of 64 KiB and less cost 5 to 25 % more CPU with small replies. */
 const SLAB_BYTES = 256 * 1024;
@@ -50,16 +50,9 @@ export class InputBuffer {
     return this.bytes.subarray(this.end, neededBytes > LARGE_BYTES ? this.end + LARGE_BYTES : undefined);
   }
 
-  /**
-   * Every unread byte is below 0x80; false also if unknown. Checks only on demand, because Buffers do not need
-   * it.
-   */
+  /** No byte since there was none unread has been above 0x7f. */
   get isAscii(): boolean {
-    if (this.lookedAt >= this.end) return this.hasOnlyAscii;
-    const isShort = this.lookedAt - this.start <= RECHECKED_BYTES;
-    if (isShort) this.hasOnlyAscii = true;
-    const from = isShort ? this.start : this.lookedAt;
-    if (this.hasOnlyAscii) this.hasOnlyAscii = isAscii(this.bytes.subarray(from, this.end));
+    if (this.hasOnlyAscii) this.hasOnlyAscii = isAscii(this.bytes.subarray(this.lookedAt, this.end));
     this.lookedAt = this.end;
     return this.hasOnlyAscii;
   }

@@ -32,10 +32,5 @@ export const MAX_TEXT_BYTES = constants.MAX_STRING_LENGTH;
  * reads cost more CPU and delay the sender.
  */
 export const LARGE_BYTES = 64 * 1024;
-/**
- * Unread bytes up to this size are searched for a line end, or checked for ASCII, again and again: that costs less
- * than to remember the position.
- */
-export const RECHECKED_BYTES = 1024;
 /** Array slots that one reply may preallocate before its elements arrive (512 KiB). */
 export const MAX_PREALLOCATED_SLOTS = 64 * 1024;

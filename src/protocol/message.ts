@@ -11,7 +11,6 @@ import { ASCII } from "./ascii";
 import { copyBytes } from "./copy-bytes";
 import { decodeText } from "./decode-value";
 import { LARGE_BYTES } from "./limits";
-import { nameText } from "./name-texts";
 import type { Reply } from "./resp-types";
 
 const { CR, DOLLAR, LF, ZERO } = ASCII;
@@ -94,7 +93,7 @@ export class WireMessage implements Message {
   }
 
   channelText(): string {
-    return nameText(this.bytes, this.channelAt, this.channelEnd);
+    return decodeText(this.bytes, this.channelAt, this.channelEnd, this.isAscii);
   }
 
   payloadText(): string {
@@ -102,7 +101,7 @@ export class WireMessage implements Message {
   }
 
   patternText(): string {
-    return nameText(this.bytes, this.patternAt, this.patternEnd);
+    return decodeText(this.bytes, this.patternAt, this.patternEnd, this.isAscii);
   }
 
   channelBytes(): Buffer {

@@ -2,31 +2,27 @@
  * Collects the bytes of a flush in pooled blocks; large Buffers of the caller are sent by reference, between
  * two pieces of a block. Knows nothing of RESP.
  *
- *   block:  | written earlier | this flush | free |
- *                             ^ start      ^ at
+ *   block:  | earlier piece | this piece | free |
+ *                           ^ start      ^ at
  *
- * Pieces never overlap, so a later flush may use the rest of the block immediately. A block returns to the pool
- * when all its pieces have been released; an idle connection owns no block.
+ * A flush has blocks of its own, which return to the pool when the flush is released; an idle connection owns
+ * no block.
  */
 
 import { blockPool } from "./block-pool";
 import { holdCopy, lendCopy, returnCopy } from "./large-copies";
 import { LARGE_BYTES } from "./limits";
 
-/**
- * The bytes that are worth an additional piece in the write: Buffers of at least this size are not copied, and a
- * flush does not start in a smaller rest of a block.
- */
+/** Buffers of at least this size are not copied: that is worth an additional piece in the write. */
 export const REFERENCE_FROM_BYTES = 16 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
-/** A block with pieces that a socket still holds. */
-interface Lease {
-  readonly block: Buffer;
-  pieces: number;
-  /** A stream may hold a piece forever: the block does not return to the pool. */
-  isLost: boolean;
+/** The bytes of one flush. */
+export interface FlushBytes {
+  /** In order: pieces of the blocks, and Buffers of the caller. */
+  readonly segments: readonly Buffer[];
+  readonly blocks: readonly Buffer[];
 }
 
 export class OutputBuffer {
@@ -38,9 +34,7 @@ export class OutputBuffer {
   /** The bytes in `segments`. */
   private closedBytes = 0;
   private segments: Buffer[] = [];
-  private leases: Lease[] = [];
-  /** The current block does not return to the pool. */
-  private isLost = false;
+  private blocks: Buffer[] = [];
 
   /** Bytes written since the last `take`. */
   get length(): number {
@@ -60,79 +54,40 @@ export class OutputBuffer {
     this.closedBytes += buffer.length;
   }
 
-  /** The collected bytes, in order. `release` them once they are written. */
-  take(): Buffer[] {
+  /** The collected bytes. `release` or `forget` them once they are written. */
+  take(): FlushBytes {
     this.closePiece();
-    const segments = this.segments;
+    const { segments, blocks } = this;
     this.segments = [];
-    this.closedBytes = 0;
-    if (this.bytes.length - this.at < REFERENCE_FROM_BYTES) this.leaveBlock();
-    return segments;
-  }
-
-  /** The socket has finished with the segments from `take`. */
-  release(segments: readonly Buffer[]): void {
-    for (const segment of segments) this.releasePiece(segment);
-    if (this.leases.length === 0 && this.at === this.start) this.leaveBlock();
-  }
-
-  /** Like `release`, for a stream that may read the pieces later: their blocks are not reused. */
-  forget(segments: readonly Buffer[]): void {
-    for (const segment of segments) {
-      const place = this.leaseOf(segment);
-      const lease = this.leases[place];
-      if (lease === undefined) {
-        holdCopy(segment);
-        continue;
-      }
-      lease.isLost = true;
-      if (lease.block === this.bytes) this.isLost = true;
-      if (--lease.pieces === 0) this.leases.splice(place, 1);
-    }
+    this.blocks = [];
+    this.closedBytes = this.at = this.start = 0;
+    this.bytes = NOTHING;
+    return { segments, blocks };
   }
 
   private renew(byteCount: number): void {
     this.closePiece();
-    this.leaveBlock();
     this.bytes = blockPool.acquire(Math.max(byteCount, LARGE_BYTES));
+    this.blocks.push(this.bytes);
+    this.at = this.start = 0;
   }
 
   private closePiece(): void {
     if (this.at === this.start) return;
-    const piece = this.bytes.subarray(this.start, this.at);
-    this.segments.push(piece);
-    this.closedBytes += piece.length;
+    this.segments.push(this.bytes.subarray(this.start, this.at));
+    this.closedBytes += this.at - this.start;
     this.start = this.at;
-    const last = this.leases.length > 0 ? this.leases[this.leases.length - 1] : undefined;
-    if (last?.block === this.bytes) last.pieces++;
-    else this.leases.push({ block: this.bytes, pieces: 1, isLost: this.isLost });
   }
+}
 
-  /** Stops writing to the current block. */
-  private leaveBlock(): void {
-    const block = this.bytes;
-    this.bytes = NOTHING;
-    this.at = 0;
-    this.start = 0;
-    const isHeld = this.isLost || this.leases.some((lease) => lease.block === block);
-    this.isLost = false;
-    if (!isHeld && block.length > 0) blockPool.release(block);
-  }
+/** The socket has finished with the flush. */
+export function releaseFlush({ segments, blocks }: FlushBytes): void {
+  for (const block of blocks) blockPool.release(block);
+  // A Buffer of the caller has pieces around it.
+  if (segments.length > 1) segments.forEach(returnCopy);
+}
 
-  private releasePiece(segment: Buffer): void {
-    const place = this.leaseOf(segment);
-    const lease = this.leases[place];
-    if (lease === undefined) returnCopy(segment);
-    if (lease === undefined || --lease.pieces > 0) return;
-    this.leases.splice(place, 1);
-    if (lease.block !== this.bytes && !lease.isLost) blockPool.release(lease.block);
-  }
-
-  /** The index of the piece's lease; -1 for a Buffer of the caller. */
-  private leaseOf(segment: Buffer): number {
-    const memory = segment.buffer;
-    for (let i = 0; i < this.leases.length; i++)
-      if ((this.leases[i] as Lease).block.buffer === memory) return i;
-    return -1;
-  }
+/** A stream may read the flush at any later time: no memory of it is reused. */
+export function forgetFlush({ segments }: FlushBytes): void {
+  segments.forEach(holdCopy);
 }

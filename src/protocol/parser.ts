@@ -23,7 +23,6 @@ import {
   MAX_LINE_BYTES,
   MAX_TEXT_BYTES,
   MAX_TEXT_LINE_BYTES,
-  RECHECKED_BYTES,
 } from "./limits";
 import { type Message, WireMessage } from "./message";
 import { EXACT_DIGITS, integerOf, isInteger } from "./numbers";
@@ -84,11 +83,6 @@ export class Parser {
     this.builder = new ReplyBuilder(sink);
   }
 
-  /** Releases the memory of nested replies that have been read. */
-  forgetFrames(): void {
-    this.builder.forgetFrames();
-  }
-
   /** The memory for the next read. Must be called before every read, because the memory is shared. */
   reserve(): Uint8Array {
     const { passing } = this;
@@ -130,8 +124,7 @@ export class Parser {
     this.bytes = input.bytes;
     this.at = input.start;
     this.end = input.end;
-    // A large value is checked when it is complete, and only if it becomes a text.
-    this.isAscii = this.neededBytes <= LARGE_BYTES && input.isAscii;
+    this.isAscii = input.isAscii;
     this.neededBytes = 0;
     try {
       this.readTokens();
@@ -371,6 +364,7 @@ export class Parser {
     const isPlain = i > at + 1 && i + 1 < end && bytes[i] === CR && bytes[i + 1] === LF;
     if (!isPlain || this.has(NO_NUMBERS)) return this.readUnusualInteger();
     this.at = i + 2;
+    this.searched = 0;
     return this.builder.place(value);
   }
 
@@ -509,7 +503,7 @@ export class Parser {
     if (i === stop && i - at > limit) return this.refuseLimit("line", i - at, limit);
     const isBare = i < this.end && bytes[i] === LF;
     if (i + 1 >= this.end && !isBare) {
-      this.searched = i - at > RECHECKED_BYTES ? i - at - 1 : 0;
+      this.searched = i - at - 1;
       return -1;
     }
     this.searched = 0;

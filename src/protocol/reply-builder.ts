@@ -35,7 +35,7 @@ export class ReplyBuilder {
   refusal = "";
   private outcome: Outcome = Outcome.Value;
   private depth = 0;
-  private frames: ReplyFrame[] = [];
+  private readonly frames: ReplyFrame[] = [];
   /** The depth of the outermost open attribute, 0 without one. */
   private attributeDepth = 0;
   private replyFailure: Error | null = null;
@@ -54,11 +54,6 @@ export class ReplyBuilder {
       this.decoding = Decode.Buffers | Decode.Messages;
     } else if (type !== TypeByte.Attribute) return;
     this.isIdle = false;
-  }
-
-  /** Releases the memory of earlier replies; called between two replies. */
-  forgetFrames(): void {
-    if (this.depth === 0) this.frames = [];
   }
 
   /** The next value to be placed is an error reply. */

@@ -1,7 +1,12 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { encodeCommand } from "../../../src/protocol/encoder";
-import { OutputBuffer, REFERENCE_FROM_BYTES } from "../../../src/protocol/output-buffer";
+import {
+  type FlushBytes,
+  OutputBuffer,
+  REFERENCE_FROM_BYTES,
+  releaseFlush,
+} from "../../../src/protocol/output-buffer";
 import type { Argument } from "../../../src/protocol/resp-types";
 
 const GET = Buffer.from("$3\r\nget\r\n");
@@ -16,11 +21,11 @@ function expectedBytes(args: readonly Argument[]): Buffer {
   return Buffer.concat(parts);
 }
 
-function encode(...commands: (readonly Argument[])[]): Buffer[] {
+function encode(...commands: (readonly Argument[])[]): readonly Buffer[] {
   const out = new OutputBuffer();
   for (const args of commands) encodeCommand(out, GET, args);
   const { length } = out;
-  const segments = out.take();
+  const { segments } = out.take();
   expect(length).to.equal(segments.reduce((sum, segment) => sum + segment.length, 0));
   expect(out.length).to.equal(0);
   return segments;
@@ -82,7 +87,7 @@ describe("encoder", () => {
     const out = new OutputBuffer();
     const word = "w".repeat(200_000);
     encodeCommand(out, Buffer.from(`$${word.length}\r\n${word}\r\n`), ["x"]);
-    const text = Buffer.concat(out.take()).toString();
+    const text = Buffer.concat(out.take().segments).toString();
     expect(text).to.equal(`*2\r\n$200000\r\n${word}\r\n$1\r\nx\r\n`);
   });
 
@@ -110,16 +115,15 @@ describe("output buffer", () => {
     const out = new OutputBuffer();
     for (let flush = 0; flush < 20; flush++) {
       while (out.length < 60_000) encodeCommand(out, GET, ["key:123456", "0123456789abcdef"]);
-      const segments = out.take();
-      expect(segments.length).to.equal(1);
-      out.release(segments);
+      const bytes = out.take();
+      expect(bytes.segments.length).to.equal(1);
+      releaseFlush(bytes);
     }
   });
 
   it("gives nothing when nothing was written", () => {
     const out = new OutputBuffer();
-    expect(out.take()).to.deep.equal([]);
-    out.release([]);
+    expect(out.take().segments).to.deep.equal([]);
     expect(out.length).to.equal(0);
   });
 
@@ -128,20 +132,20 @@ describe("output buffer", () => {
     fc.assert(
       fc.property(sizes, fc.array(fc.nat(5)), (lengths, order) => {
         const out = new OutputBuffer();
-        const waiting: { segments: Buffer[]; expected: Buffer }[] = [];
+        const waiting: { bytes: FlushBytes; expected: Buffer }[] = [];
         lengths.forEach((length, i) => {
           const args = [String.fromCharCode(97 + (i % 26)).repeat(length), Buffer.alloc(length % 9000, i)];
           encodeCommand(out, GET, args);
-          waiting.push({ segments: out.take(), expected: expectedBytes(args) });
+          waiting.push({ bytes: out.take(), expected: expectedBytes(args) });
           const next = order[i];
           if (next === undefined || next >= waiting.length) return;
           const [written] = waiting.splice(next, 1);
-          expect(Buffer.concat(written!.segments).equals(written!.expected)).to.equal(true);
-          out.release(written!.segments);
+          expect(Buffer.concat(written!.bytes.segments).equals(written!.expected)).to.equal(true);
+          releaseFlush(written!.bytes);
         });
-        for (const { segments, expected } of waiting) {
-          expect(Buffer.concat(segments).equals(expected)).to.equal(true);
-          out.release(segments);
+        for (const { bytes, expected } of waiting) {
+          expect(Buffer.concat(bytes.segments).equals(expected)).to.equal(true);
+          releaseFlush(bytes);
         }
       }),
     );
@@ -152,7 +156,7 @@ describe("output buffer", () => {
     const before = process.memoryUsage().arrayBuffers;
     for (const out of buffers) {
       encodeCommand(out, GET, ["key"]);
-      out.release(out.take());
+      releaseFlush(out.take());
     }
     expect(process.memoryUsage().arrayBuffers - before).to.be.below(4 * 64 * 1024);
   });

@@ -1,5 +1,4 @@
 import { expect } from "chai";
-import { nameText } from "../../../src/protocol/name-texts";
 import { Parser } from "../../../src/protocol/parser";
 import { Decode } from "../../../src/protocol/resp-types";
 import { FEEDS, RecordingSink, viaPush } from "./recording-sink";
@@ -111,32 +110,5 @@ describe("messages of pub/sub on the wire", () => {
     sink.after = () => parser.stop();
     viaPush(parser, Buffer.from(aggregate("*", "message", "news", "text").repeat(3)));
     expect(sink.events).to.have.length(1);
-  });
-});
-
-describe("nameText", () => {
-  const textOf = (bytes: Buffer): string => nameText(bytes, 0, bytes.length);
-
-  it("is the text of the bytes, however many names share the table", () => {
-    for (let round = 0; round < 2; round++) {
-      for (let i = 0; i < 3000; i++) {
-        for (const name of [`channel:${i}`, `${i}:é:same-end`, ""]) {
-          expect(textOf(Buffer.from(name))).to.equal(name);
-        }
-      }
-    }
-  });
-
-  it("does not look at bytes again that have changed since", () => {
-    const bytes = Buffer.from("one-name");
-    expect(textOf(bytes)).to.equal("one-name");
-    bytes.write("two");
-    expect(textOf(bytes)).to.equal("two-name");
-    expect(textOf(Buffer.from("one-name"))).to.equal("one-name");
-  });
-
-  it("reads names that are longer than those it keeps", () => {
-    const name = `${"x".repeat(200)}é`;
-    expect(textOf(Buffer.from(name))).to.equal(name);
   });
 });

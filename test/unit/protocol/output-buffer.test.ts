@@ -1,5 +1,10 @@
 import { expect } from "chai";
-import { OutputBuffer } from "../../../src/protocol/output-buffer";
+import {
+  type FlushBytes,
+  forgetFlush,
+  OutputBuffer,
+  releaseFlush,
+} from "../../../src/protocol/output-buffer";
 
 function fill(output: OutputBuffer, byte: number, count: number): void {
   output.ensure(count);
@@ -7,43 +12,31 @@ function fill(output: OutputBuffer, byte: number, count: number): void {
   output.at += count;
 }
 
-/** The memory of a piece. */
-const memoryOf = ([piece]: readonly Buffer[]): ArrayBufferLike | undefined => piece?.buffer;
+/** The memory of the first piece. */
+const memoryOf = ({ segments }: FlushBytes): ArrayBufferLike | undefined => segments[0]?.buffer;
 
 describe("OutputBuffer", () => {
-  it("uses a block again once all of its pieces are released", () => {
+  it("uses the block of a released flush again", () => {
     const output = new OutputBuffer();
     fill(output, 1, 60_000);
     const first = output.take();
-    output.release(first);
+    releaseFlush(first);
     fill(output, 2, 60_000);
     expect(memoryOf(output.take())).to.equal(memoryOf(first));
   });
 
-  it("never uses a block again of which a piece was forgotten", () => {
+  it("never uses a block again of a flush that was forgotten, or that is not released", () => {
     const output = new OutputBuffer();
-    const held: { pieces: readonly Buffer[]; byte: number }[] = [];
+    const held: { flush: FlushBytes; byte: number }[] = [];
     for (let byte = 1; byte < 200; byte++) {
-      fill(output, byte, 1 + ((byte * 7919) % 50_000));
-      const pieces = output.take();
-      if (byte % 3 === 0) output.release(pieces);
-      else {
-        held.push({ pieces, byte });
-        output.forget(pieces);
-      }
+      for (let piece = 0; piece < byte % 4; piece++) fill(output, byte, 1 + ((byte * 7919) % 50_000));
+      const flush = output.take();
+      if (byte % 3 === 0) releaseFlush(flush);
+      else held.push({ flush, byte });
+      if (byte % 3 === 1) forgetFlush(flush);
     }
-    for (const { pieces, byte } of held) {
-      for (const piece of pieces) expect(piece.every((one) => one === byte)).to.equal(true);
+    for (const { flush, byte } of held) {
+      for (const piece of flush.segments) expect(piece.every((one) => one === byte)).to.equal(true);
     }
-  });
-
-  it("goes on in the rest of a block that was forgotten", () => {
-    const output = new OutputBuffer();
-    fill(output, 1, 100);
-    const first = output.take();
-    output.forget(first);
-    fill(output, 2, 100);
-    expect(memoryOf(output.take())).to.equal(memoryOf(first));
-    expect((first[0] as Buffer).every((one) => one === 1)).to.equal(true);
   });
 });

@@ -3,7 +3,6 @@
  * 7.2) or the shortest form, byte strings to and from JavaScript texts.
  */
 
-import { sliceLatin1 } from "../../../src/protocol/native-slices";
 import { grisuDigits } from "./grisu";
 import { ErrorReply } from "./reply";
 
@@ -133,7 +132,7 @@ export function scoreTextOf(value: number, isModern: boolean): string {
 
 /** A JavaScript text as the bytes of its UTF-8 form. */
 export function toBytes(text: string | Buffer): string {
-  if (typeof text !== "string") return sliceLatin1(text, 0, text.length);
+  if (typeof text !== "string") return text.toString("latin1");
   for (let at = 0; at < text.length; at++) {
     if (text.charCodeAt(at) > 0x7f) return toBytes(Buffer.from(text, "utf8"));
   }

@@ -3,8 +3,6 @@
  * is taken when it is all there. Arguments are byte strings (see reply.ts).
  */
 
-import { sliceLatin1 } from "../../../src/protocol/native-slices";
-
 const MAX_INLINE_BYTES = 64 * 1024;
 const MAX_ARGUMENTS = 1024 * 1024;
 const MAX_BULK_BYTES = 512 * 1024 * 1024;
@@ -27,7 +25,7 @@ export class RequestParser {
   private neededBytes = 0;
 
   push(chunk: Buffer): void {
-    this.waiting.push(sliceLatin1(chunk, 0, chunk.length));
+    this.waiting.push(chunk.toString("latin1"));
     this.waitingBytes += chunk.length;
   }
 

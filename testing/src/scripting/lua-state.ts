@@ -4,7 +4,6 @@
  * must have the position of the calling script, also in a tail call.
  */
 
-import { sliceLatin1 } from "../../../src/protocol/native-slices";
 import type { LuaModule } from "./lua-module";
 import {
   LUA_NULL,
@@ -182,7 +181,7 @@ export class LuaState {
     const pointer = lua._lua_tolstring(state, index, sizeAt);
     const { buffer } = lua.HEAPU8;
     const size = new DataView(buffer).getUint32(sizeAt, true);
-    return sliceLatin1(Buffer.from(buffer, pointer, size), 0, size);
+    return Buffer.from(buffer, pointer, size).toString("latin1");
   }
 
   private readTable(index: number, state: number, depth: number): LuaTable {
