@@ -9,6 +9,7 @@
  * until then its caller may still change queued arguments.
  */
 
+import { isAnyArrayBuffer } from "node:util/types";
 import { ArgumentError } from "../errors";
 import { copyBytes } from "../protocol/copy-bytes";
 import { copyLarge } from "../protocol/large-copies";
@@ -19,6 +20,9 @@ import type { ArgumentMapper, CommandSpec } from "./command-spec";
 /** From this value on `String(number)` uses an exponent, which servers do not read as an integer. */
 const EXPONENT_FROM = 1e21;
 
+/** The facts of a command on which the form of its arguments depends. */
+type PreparedSpec = Pick<CommandSpec, "name" | "argumentMapper">;
+
 /** Set when bytes became an argument without being copied; the caller resets it. */
 export const keptBytes = { wereKept: false };
 
@@ -26,29 +30,29 @@ export const keptBytes = { wereKept: false };
  * The arguments of one call, ready to be encoded. Returns the given array, changed in place, or a new one if
  * arrays were flattened or the command has an argument transformer.
  */
-export function prepareArguments(spec: CommandSpec, args: unknown[], copies = true): Argument[] {
-  if (spec.argumentMapper === null) return normalizeArguments(args, spec.name, copies);
-  // The result of a transformer is not flattened again: { c: [1, 2] } is the one value "1,2".
-  const flat = flattenOnce(args, spec.name);
-  const mapped = spec.argumentMapper(flat);
-  if (!Array.isArray(mapped)) {
-    throw new TypeError(`The argument transformer of "${spec.name}" did not return an array`);
-  }
-  // The transformer may have kept this array, so it must not be changed.
-  return convert(mapped === flat ? flat : [...mapped], spec.name, copies);
-}
-
-/** Flattens one level and turns every argument into a string or a Buffer, in place where possible. */
-export function normalizeArguments(args: unknown[], commandName: string, copies = true): Argument[] {
+export function prepareArguments(spec: PreparedSpec, args: unknown[], copies = true): Argument[] {
+  const { name } = spec;
+  if (spec.argumentMapper !== null)
+    return convert(transformed(spec.argumentMapper, name, args), name, copies);
   for (let index = 0; index < args.length; index++) {
     const value = args[index];
     if (typeof value === "string") continue;
     if (typeof value === "object" && isList(value)) {
-      return convert(flattenFrom(args, index, commandName), commandName, copies, index);
+      return convert(flattenFrom(args, index, name), name, copies, index);
     }
-    args[index] = toArgument(value, index, commandName, copies);
+    args[index] = toArgument(value, index, name, copies);
   }
   return args as Argument[];
+}
+
+/** The result of a transformer is not flattened again: { c: [1, 2] } is the one value "1,2". */
+function transformed(mapper: ArgumentMapper, commandName: string, args: unknown[]): unknown[] {
+  const flat = flattenOnce(args, commandName);
+  const mapped = mapper(flat);
+  if (!Array.isArray(mapped))
+    throw new TypeError(`The argument transformer of "${commandName}" did not return an array`);
+  // The transformer may have kept this array, so it must not be changed.
+  return mapped === flat ? flat : [...mapped];
 }
 
 /** Flattens one level. Returns the array itself when it is flat. */
@@ -126,10 +130,6 @@ function numberText(value: number): string {
   return Number.isInteger(value) ? BigInt(value).toString() : `${value}`;
 }
 
-function isSharedArrayBuffer(value: object): value is SharedArrayBuffer {
-  return typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer;
-}
-
 function fromObject(value: object, index: number, commandName: string, copies: boolean): Argument {
   try {
     const bytes = bytesOf(value);
@@ -149,7 +149,7 @@ function fromObject(value: object, index: number, commandName: string, copies: b
 function bytesOf(value: object): Buffer | null {
   if (Buffer.isBuffer(value)) return value;
   if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return value instanceof ArrayBuffer || isSharedArrayBuffer(value) ? Buffer.from(value) : null;
+  return isAnyArrayBuffer(value) ? Buffer.from(value) : null;
 }
 
 /** Even this check can throw for a proxy. */
@@ -173,20 +173,12 @@ function mapFields(args: unknown[]): unknown[] {
 
 function isDictionary(value: unknown): value is object {
   return (
-    typeof value === "object" &&
-    value !== null &&
-    !ArrayBuffer.isView(value) &&
-    !(value instanceof ArrayBuffer) &&
-    !isSharedArrayBuffer(value)
+    typeof value === "object" && value !== null && !ArrayBuffer.isView(value) && !isAnyArrayBuffer(value)
   );
 }
 
 function pairsOf(value: object, target: unknown[]): unknown[] {
-  if (value instanceof Map) {
-    for (const [key, item] of value) target.push(key, item);
-    return target;
-  }
-  for (const [key, item] of Object.entries(value)) target.push(key, item);
+  for (const [key, item] of value instanceof Map ? value : Object.entries(value)) target.push(key, item);
   return target;
 }
 

@@ -84,25 +84,28 @@ export type ReplyMapper = (reply: Reply, context: ReplyContext) => Reply;
 /** Receives the arguments, flattened one level, before they are encoded. */
 export type ArgumentMapper = (args: unknown[]) => unknown[];
 
-export interface CommandSpec {
-  /** The name as it is sent. */
-  readonly name: string;
-  readonly lowerName: string;
-  /** The union of `CommandFlag` bits. */
-  readonly flags: number;
-  readonly keys: KeyRule;
+export class CommandSpec {
   /** `$3\r\nget\r\n`: the command name as an encoded bulk string; null until it is needed (`encodeName`). */
-  encodedName: Buffer | null;
+  encodedName: Buffer | null = null;
   /**
    * Transformers for the exact name; replaced by `Command.setReplyTransformer` and `setArgumentTransformer`.
    */
-  replyMapper: ReplyMapper | null;
-  argumentMapper: ArgumentMapper | null;
+  replyMapper: ReplyMapper | null = null;
+  argumentMapper: ArgumentMapper | null = null;
+
+  constructor(
+    /** The name as it is sent. */
+    readonly name: string,
+    readonly lowerName: string,
+    /** The union of `CommandFlag` bits. */
+    readonly flags: number,
+    readonly keys: KeyRule,
+  ) {}
 }
 
 /** The same command without transformers. */
-export function withoutMappers({ name, lowerName, flags, keys, encodedName }: CommandSpec): CommandSpec {
-  return { name, lowerName, flags, keys, encodedName, replyMapper: null, argumentMapper: null };
+export function withoutMappers({ name, lowerName, flags, keys }: CommandSpec): CommandSpec {
+  return new CommandSpec(name, lowerName, flags, keys);
 }
 
 /**

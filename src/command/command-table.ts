@@ -9,9 +9,9 @@ import type { Argument } from "../protocol/resp-types";
 import { MOST_NAMES } from "../util/bounds";
 import { BUILTIN_ARGUMENT_MAPPERS } from "./argument-mappers";
 import { hasBlockOption } from "./blocking";
-import { type ArgumentMapper, CommandFlag, type CommandSpec, type ReplyMapper } from "./command-spec";
+import { CommandFlag, CommandSpec } from "./command-spec";
 import { ADDITIONAL_ROWS, COMMAND_DETAILS, METHOD_ROWS, MODULE_KEYS } from "./generated/table";
-import { type KeyRule, lowerWord, NO_KEYS, parseKeyRule, UNKNOWN_KEYS } from "./key-positions";
+import { type KeyRule, KeyWalk, lowerWord, NO_KEYS, parseKeyRule, UNKNOWN_KEYS } from "./key-positions";
 import { observedTable } from "./observed-table";
 import { BUILTIN_REPLY_MAPPERS } from "./reply-mappers";
 
@@ -53,19 +53,6 @@ interface Subcommand {
   readonly policy: FanOutPolicy;
 }
 
-class TableSpec implements CommandSpec {
-  replyMapper: ReplyMapper | null = null;
-  argumentMapper: ArgumentMapper | null = null;
-  encodedName: Buffer | null = null;
-
-  constructor(
-    readonly name: string,
-    readonly lowerName: string,
-    readonly flags: number,
-    readonly keys: KeyRule,
-  ) {}
-}
-
 /** Longer names are not cached: no command has such a name. */
 const MAX_CACHED_WORD_LENGTH = 128;
 
@@ -75,11 +62,11 @@ const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
 const detailTexts = new Map(Object.entries(COMMAND_DETAILS));
 const moduleKeys = new Map(Object.entries(MODULE_KEYS));
 const details = new Map<string, Details>();
-const keyRules = new Map<string, KeyRule>();
+const keyRules = new Map<string, KeyRule>([[KeyWalk.None, NO_KEYS]]);
 /** Specs of the table's own names, in lower case: all of them, because they become methods immediately. */
-const tableSpecs = new Map<string, TableSpec>();
+const tableSpecs = new Map<string, CommandSpec>();
 /** Specs of other spellings and of unknown names. */
-const otherSpecs = new Map<string, TableSpec>();
+const otherSpecs = new Map<string, CommandSpec>();
 /** The key positions of other commands, as programs have declared them. */
 const addedRules = new Map<string, KeyRule>();
 const methodNames = addSpecs(METHOD_ROWS);
@@ -100,7 +87,7 @@ function addSpecs(rows: readonly string[]): string[] {
     const [flags = "0", keys = "-", ...names] = row.split(" ");
     const sum = Number.parseInt(flags, 16);
     for (const name of names) {
-      tableSpecs.set(name, new TableSpec(name, name, sum, keyRule(name, keys)));
+      tableSpecs.set(name, new CommandSpec(name, name, sum, keyRule(name, keys)));
       added.push(name);
     }
   }
@@ -126,7 +113,7 @@ function makeSpec(word: string): CommandSpec {
   const lowerName = word.toLowerCase();
   const known = tableSpecs.get(lowerName);
   const keys = known?.keys ?? addedRules.get(lowerName) ?? moduleKeyRule(lowerName);
-  const spec = new TableSpec(word, lowerName, known?.flags ?? 0, keys ?? UNKNOWN_KEYS);
+  const spec = new CommandSpec(word, lowerName, known?.flags ?? 0, keys ?? UNKNOWN_KEYS);
   setTransformers(spec);
   if (word.length > MAX_CACHED_WORD_LENGTH) return spec;
   if (otherSpecs.size >= MOST_NAMES) otherSpecs.clear();

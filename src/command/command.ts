@@ -16,7 +16,7 @@ import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra, type SentCommand } from "./command-extra";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
-import { decodeBuffersDeep, mapReply } from "./reply-mappers";
+import { mapReply, withText } from "./reply-mappers";
 
 export const CommandState = {
   Created: 0,
@@ -161,7 +161,7 @@ export class Command {
 
   /** Settles with a value in its final shape, which was known without the server. */
   fulfilMapped(value: Reply): void {
-    if (this.state < CommandState.Settled) this.settle(value, LEGACY_SHAPE);
+    this.complete(value, LEGACY_SHAPE, null);
   }
 
   /** Settles the completion with the error. */
@@ -233,10 +233,10 @@ export class Command {
     return this.wantsBuffers ? raw : withText(raw);
   }
 
-  private complete(raw: Reply, shape: ReplyShape): void {
+  private complete(raw: Reply, shape: ReplyShape, mapper = this.spec.replyMapper): void {
     if (this.state >= CommandState.Settled) return;
     let value = raw;
-    if (this.spec.replyMapper !== null) {
+    if (mapper !== null) {
       try {
         value = mapReply(this, raw, shape);
       } catch (error) {
@@ -244,10 +244,6 @@ export class Command {
         return;
       }
     }
-    this.settle(value, shape);
-  }
-
-  private settle(value: Reply, shape: ReplyShape): void {
     this.state = CommandState.Settled;
     if (this.extra !== null) this.extra.onSettled(null, value);
     this.completion.fulfil(this, value, shape);
@@ -295,20 +291,4 @@ export function markAnswered(command: Command): void {
 export function nameCommand(error: Error, name: string, args: readonly Argument[]): void {
   if (!(error instanceof SluiceError || error instanceof ReplyError) || error.command !== undefined) return;
   error.command = describeCommand(name, args);
-}
-
-/**
- * Replaces Buffers by strings, at any depth. Lists that contain a Buffer are copied, because a tracer may have
- * kept them; maps are changed.
- */
-function withText(raw: Reply): Reply {
-  if (Buffer.isBuffer(raw)) return raw.toString();
-  if (!Array.isArray(raw)) return decodeBuffersDeep(raw);
-  const list: unknown[] = raw;
-  for (let index = 0; index < list.length; index++) {
-    const element = list[index];
-    if (typeof element !== "object" || withText(element) === element) continue;
-    return list.map(withText);
-  }
-  return raw;
 }

@@ -8,7 +8,8 @@
  *   eval        s 2 k k a     n1.2.1       count: its position, first key, step
  *   zunionstore d 2 k k       d1.2.1       like n, with a destination key at 0
  *   xread       … STREAMS k i k.STREAMS.0  first half of the arguments after the word, searched from 0
- *   sort, georadius (g), migrate           named walks
+ *   georadius   k … STORE k   g5           a key at 0, and keys after STORE and STOREDIST, searched from 5
+ *   sort (o), migrate (m)                  named walks
  *   xinfo       stream k      s            the rule of the subcommand
  *   clusterscan cursor        c            no key, but the slot follows from the cursor
  */
@@ -20,101 +21,52 @@ interface Keyed {
   readonly keys: KeyRule;
 }
 
+/** The letters of the notation. */
 export const KeyWalk = {
-  None: 0,
-  Range: 1,
-  Count: 2,
-  Keyword: 3,
-  Subcommand: 4,
-  Sort: 5,
-  Georadius: 6,
-  Migrate: 7,
-  Cursor: 8,
+  None: "-",
+  Range: "r",
+  Count: "n",
+  DestinationAndCount: "d",
+  Keyword: "k",
+  Subcommand: "s",
+  Sort: "o",
+  Georadius: "g",
+  Migrate: "m",
+  Cursor: "c",
 } as const;
 export type KeyWalk = (typeof KeyWalk)[keyof typeof KeyWalk];
 
+/** The head of this file explains the numbers and the word of each walk. */
 export interface KeyRule {
   readonly walk: KeyWalk;
-  /** The first key; for Keyword and Georadius the start of the search. */
   readonly first: number;
-  /** Range: the last key, negative from the end. */
-  readonly last: number;
-  readonly step: number;
-  /** Count: the position of the number of keys. */
-  readonly countAt: number;
-  /** Count: the key before the counted ones, -1 if the command has none. */
-  readonly destination: number;
-  /** Keyword: the word, in upper case. */
+  readonly second: number;
+  readonly third: number;
   readonly word: string;
   readonly subcommands: ReadonlyMap<string, KeyRule> | null;
 }
 
-const EMPTY: KeyRule = {
-  walk: KeyWalk.None,
-  first: 0,
-  last: 0,
-  step: 1,
-  countAt: 0,
-  destination: -1,
-  word: "",
-  subcommands: null,
-};
-
-export const NO_KEYS: KeyRule = EMPTY;
+export const NO_KEYS: KeyRule = parseKeyRule(KeyWalk.None);
 /** The keys of the command are unknown. Distinguished from `NO_KEYS` by identity. */
-export const UNKNOWN_KEYS: KeyRule = { ...EMPTY };
+export const UNKNOWN_KEYS: KeyRule = { ...NO_KEYS };
 const NO_POSITIONS: readonly number[] = [];
 
 /** Parses the notation in the head of this file, in which the generated table is written. */
 export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyRule> | null = null): KeyRule {
   const [first = 0, second = 0, third = 1] = text.slice(1).split(".").map(Number);
-  switch (text[0]) {
-    case "r":
-      return { ...EMPTY, walk: KeyWalk.Range, first, last: second, step: third };
-    case "n":
-      return { ...EMPTY, walk: KeyWalk.Count, countAt: first, first: second, step: third };
-    case "d":
-      return { ...EMPTY, walk: KeyWalk.Count, countAt: first, first: second, step: third, destination: 0 };
-    case "k":
-      return { ...EMPTY, walk: KeyWalk.Keyword, word: text.split(".")[1] ?? "", first: third };
-    case "g":
-      return { ...EMPTY, walk: KeyWalk.Georadius, first };
-    case "o":
-      return { ...EMPTY, walk: KeyWalk.Sort };
-    case "m":
-      return { ...EMPTY, walk: KeyWalk.Migrate };
-    case "s":
-      return { ...EMPTY, walk: KeyWalk.Subcommand, subcommands };
-    case "c":
-      return { ...EMPTY, walk: KeyWalk.Cursor };
-    default:
-      return EMPTY;
-  }
+  const [, word = ""] = text.split(".");
+  return { walk: text[0] as KeyWalk, first, second, third, word, subcommands };
 }
 
 /**
- * The position of the first key, or of the argument that determines the slot; -1 if there is none. Allocates
- * nothing: the cluster calls it for every command.
+ * The position of the first key, or of the argument that determines the slot; -1 if there is none. The cluster calls it
+ * for every command, so the common walk allocates nothing.
  */
-export function firstKeyPosition({ keys }: Keyed, args: readonly Argument[]): number {
-  const rule = keys.walk === KeyWalk.Subcommand ? ruleOfSubcommand(keys, args) : keys;
-  switch (rule.walk) {
-    case KeyWalk.None:
-      return -1;
-    case KeyWalk.Range:
-      return endOfRange(rule, args.length) < rule.first ? -1 : rule.first;
-    case KeyWalk.Count:
-      if (rule.destination >= 0) return args.length > rule.destination ? rule.destination : -1;
-      return args.length > rule.first && countAt(rule, args) > 0 ? rule.first : -1;
-    case KeyWalk.Keyword: {
-      const at = indexOfWord(args, rule.word, rule.first);
-      return at >= 0 && args.length - at > 2 ? at + 1 : -1;
-    }
-    case KeyWalk.Migrate:
-      return migratePositions(args)[0] ?? -1;
-    default:
-      return args.length > 0 ? 0 : -1;
-  }
+export function firstKeyPosition(spec: Keyed, args: readonly Argument[]): number {
+  const { walk, first, second } = spec.keys;
+  if (walk === KeyWalk.Range) return endOfRange(second, args.length) < first ? -1 : first;
+  if (walk === KeyWalk.Cursor && args.length > 0) return 0;
+  return keyPositions(spec, args)[0] ?? -1;
 }
 
 /** Positions of all keys, in order. */
@@ -122,15 +74,17 @@ export function keyPositions({ keys }: Keyed, args: readonly Argument[]): readon
   const rule = keys.walk === KeyWalk.Subcommand ? ruleOfSubcommand(keys, args) : keys;
   switch (rule.walk) {
     case KeyWalk.Range:
-      return sequence(rule.first, endOfRange(rule, args.length), rule.step);
+      return sequence(rule.first, endOfRange(rule.second, args.length), rule.third);
     case KeyWalk.Count:
       return countedPositions(rule, args);
+    case KeyWalk.DestinationAndCount:
+      return args.length > 0 ? [0, ...countedPositions(rule, args)] : NO_POSITIONS;
     case KeyWalk.Keyword:
       return halfAfterWord(rule, args);
     case KeyWalk.Sort:
       return sortPositions(args);
     case KeyWalk.Georadius:
-      return georadiusPositions(rule, args);
+      return georadiusPositions(rule.first, args);
     case KeyWalk.Migrate:
       return migratePositions(args);
     default:
@@ -141,12 +95,6 @@ export function keyPositions({ keys }: Keyed, args: readonly Argument[]): readon
 /** Adds the prefix, if there is one, to every key, in place. If either of the two is a Buffer, so is the result. */
 export function prefixKeys(spec: Keyed, args: Argument[], prefix: Argument | undefined): void {
   if (prefix === undefined || prefix.length === 0) return;
-  const rule = spec.keys;
-  if (rule.walk === KeyWalk.Range) {
-    const end = endOfRange(rule, args.length);
-    for (let position = rule.first; position <= end; position += rule.step) prefixAt(args, position, prefix);
-    return;
-  }
   for (const position of keyPositions(spec, args)) prefixAt(args, position, prefix);
 }
 
@@ -163,9 +111,8 @@ function bytesOf(value: Argument): Buffer {
   return typeof value === "string" ? Buffer.from(value) : value;
 }
 
-function endOfRange(rule: KeyRule, length: number): number {
-  if (rule.last < 0) return length + rule.last;
-  return rule.last < length ? rule.last : length - 1;
+function endOfRange(last: number, length: number): number {
+  return last < 0 ? length + last : Math.min(last, length - 1);
 }
 
 function sequence(first: number, end: number, step: number): number[] {
@@ -174,31 +121,22 @@ function sequence(first: number, end: number, step: number): number[] {
   return positions;
 }
 
-/** The number of keys as the caller wrote it; 0 if it is invalid. Never more than the number of arguments. */
-function countAt(rule: KeyRule, args: readonly Argument[]): number {
-  const text = args[rule.countAt];
-  if (text === undefined) return 0;
-  let count = 0;
-  for (let index = 0; index < text.length; index++) {
-    const digit = unitAt(text, index) - 48;
-    if (digit < 0 || digit > 9) return count;
-    count = count * 10 + digit;
-    if (count >= args.length) return args.length;
-  }
-  return count;
+/** The number of keys as the caller wrote it; 0 if it is invalid. */
+function countIn(text: Argument): number {
+  return Number.parseInt(String(text), 10) || 0;
 }
 
-function countedPositions(rule: KeyRule, args: readonly Argument[]): number[] {
-  const positions = rule.destination >= 0 && args.length > rule.destination ? [rule.destination] : [];
-  const end = Math.min(rule.first + (countAt(rule, args) - 1) * rule.step, args.length - 1);
-  for (let position = rule.first; position <= end; position += rule.step) positions.push(position);
-  return positions;
+function countedPositions(
+  { first: countAt, second: first, third: step }: KeyRule,
+  args: readonly Argument[],
+): number[] {
+  const end = first + (countIn(args[countAt] ?? "") - 1) * step;
+  return sequence(first, Math.min(end, args.length - 1), step);
 }
 
-function halfAfterWord(rule: KeyRule, args: readonly Argument[]): number[] {
-  const at = indexOfWord(args, rule.word, rule.first);
-  if (at < 0) return [];
-  return sequence(at + 1, at + Math.floor((args.length - at - 1) / 2), 1);
+function halfAfterWord({ word, third: from }: KeyRule, args: readonly Argument[]): readonly number[] {
+  const at = args.findIndex((arg, index) => index >= from && isWord(arg, word));
+  return at < 0 ? NO_POSITIONS : sequence(at + 1, at + Math.floor((args.length - at - 1) / 2), 1);
 }
 
 function ruleOfSubcommand({ subcommands }: KeyRule, [word = ""]: readonly Argument[]): KeyRule {
@@ -225,9 +163,9 @@ function sortPositions(args: readonly Argument[]): number[] {
   return positions;
 }
 
-function georadiusPositions(rule: KeyRule, args: readonly Argument[]): number[] {
+function georadiusPositions(from: number, args: readonly Argument[]): number[] {
   const positions = args.length > 0 ? [0] : [];
-  for (let index = rule.first; index < args.length - 1; index++) {
+  for (let index = from; index < args.length - 1; index++) {
     if (!isWord(args[index], "STORE") && !isWord(args[index], "STOREDIST")) continue;
     index += 1;
     positions.push(index);
@@ -248,13 +186,6 @@ function migratePositions(args: readonly Argument[]): readonly number[] {
     else index += isWord(word, "AUTH") ? 2 : 1;
   }
   return NO_POSITIONS;
-}
-
-function indexOfWord(args: readonly Argument[], word: string, from: number): number {
-  for (let index = from; index < args.length; index++) {
-    if (isWord(args[index], word)) return index;
-  }
-  return -1;
 }
 
 /** Compares with a word in upper case, in any letter case, without creating a string. */

@@ -96,40 +96,19 @@ export function isMappedByUser({ replyMapper }: CommandSpec): boolean {
 }
 
 /**
- * Turns every Buffer of a reply into a string, at any depth. Arrays, objects and maps are changed in place; errors
- * and all other values stay unchanged.
+ * A reply with strings in place of Buffers, at any depth. Lists are copied, because a tracer may have kept them; maps
+ * and objects are changed in place. Errors stay unchanged.
  */
-export function decodeBuffersDeep(reply: Reply): Reply {
-  if (typeof reply !== "object" || reply === null) return reply;
+export function withText(reply: Reply): Reply {
+  if (typeof reply !== "object" || reply === null || reply instanceof Error) return reply;
   if (Buffer.isBuffer(reply)) return reply.toString();
-  const pending: object[] = [reply];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) decodeLevel(next, pending);
-  return reply;
-}
-
-// An explicit stack instead of recursion: replies may be nested 1,024 levels deep.
-function decodeLevel(container: object, pending: object[]): void {
-  if (Array.isArray(container)) {
-    for (let index = 0; index < container.length; index++) {
-      const value: unknown = container[index];
-      if (Buffer.isBuffer(value)) container[index] = value.toString();
-      else if (typeof value === "object" && value !== null) pending.push(value);
-    }
-    return;
+  if (Array.isArray(reply)) return reply.map(withText);
+  if (reply instanceof Map) {
+    const map: Map<unknown, unknown> = reply;
+    for (const [key, value] of map) map.set(key, withText(value));
+    return map;
   }
-  if (container instanceof Error) return;
-  if (container instanceof Map) {
-    const map: Map<unknown, unknown> = container;
-    for (const [key, value] of map) {
-      if (Buffer.isBuffer(value)) map.set(key, value.toString());
-      else if (typeof value === "object" && value !== null) pending.push(value);
-    }
-    return;
-  }
-  const fields = container as Record<string, unknown>;
-  for (const name of Object.keys(fields)) {
-    const value = fields[name];
-    if (Buffer.isBuffer(value)) setOwn(fields, name, value.toString());
-    else if (typeof value === "object" && value !== null) pending.push(value);
-  }
+  const fields = reply as Record<string, unknown>;
+  for (const [name, value] of Object.entries(fields)) setOwn(fields, name, withText(value));
+  return fields;
 }

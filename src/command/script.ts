@@ -3,7 +3,7 @@
  * text or the hash.
  */
 
-import { normalizeArguments } from "./argument-mappers";
+import { prepareArguments } from "./argument-mappers";
 import { Command, type Completion } from "./command";
 import type { ScriptReference } from "./command-extra";
 import type { KeyPrefix } from "./command-factory";
@@ -20,6 +20,9 @@ export interface ScriptDefinition {
   /** The script only reads: a cluster may send it to a replica. Default false. */
   readOnly?: boolean | undefined;
 }
+
+/** Transformers of EVALSHA do not apply to scripts. */
+const EVALSHA = { name: "evalsha", argumentMapper: null };
 
 export class Script implements ScriptReference {
   readonly lua: string;
@@ -43,7 +46,7 @@ export class Script implements ScriptReference {
 
   /** Creates the command of one call. Throws an `ArgumentError` for an argument that cannot be sent. */
   makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies = true): Command {
-    const flat = normalizeArguments(args, this.bySha.name, copies);
+    const flat = prepareArguments(EVALSHA, args, copies);
     const encoded =
       this.numberOfKeys === null ? [this.sha, ...flat] : [this.sha, String(this.numberOfKeys), ...flat];
     prefixKeys(this.bySha, encoded, this.prefix);

@@ -4,7 +4,7 @@
  * to commands behind it. A server without RESP3 gets the login again in its RESP2 form.
  */
 
-import { normalizeArguments } from "../command/argument-mappers";
+import { prepareArguments } from "../command/argument-mappers";
 import { type Command, type Completion, Origin } from "../command/command";
 import { ownCommand } from "../command/own-command";
 import { ConnectionClosedError } from "../errors";
@@ -87,7 +87,8 @@ export function request(connection: Connection, name: string, args: unknown[]): 
 }
 
 function requestOf(name: string, args: unknown[], completion: Completion): Command {
-  return ownCommand(Origin.Connection, name, normalizeArguments(args, name), completion);
+  const prepared = prepareArguments({ name, argumentMapper: null }, args);
+  return ownCommand(Origin.Connection, name, prepared, completion);
 }
 
 function dispatchAll(connection: Connection, commands: readonly Command[]): void {

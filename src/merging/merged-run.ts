@@ -7,7 +7,7 @@
 import { Command, CommandState, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { type Argument, type ReplyShape, withoutMappers } from "../command/command-spec";
-import { decodeBuffersDeep } from "../command/reply-mappers";
+import { withText } from "../command/reply-mappers";
 import { ReplyError, UnexpectedReplyError } from "../errors";
 import { attachCommand } from "../observability/redact";
 import { copyReply } from "../protocol/copy-reply";
@@ -127,7 +127,7 @@ export class MergedRun implements Completion, SettleHook {
   private give(member: Command, own: Reply, shape: ReplyShape): void {
     const isText = this.command.wantsBuffers && !member.wantsBuffers;
     if (own instanceof Error) member.fail(own);
-    else member.fulfil(isText ? decodeBuffersDeep(own) : own, shape);
+    else member.fulfil(isText ? withText(own) : own, shape);
   }
 }
 

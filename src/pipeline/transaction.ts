@@ -2,7 +2,7 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
-import { decodeBuffersDeep, mapReply } from "../command/reply-mappers";
+import { mapReply, withText } from "../command/reply-mappers";
 import { AbortError, ReplyError } from "../errors";
 import { attachCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
@@ -47,7 +47,7 @@ export function membersOf(commands: readonly Command[], rows: Rows, exec: Comman
 function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: ReplyShape): Reply {
   if (element instanceof ReplyError) attachCommand(element, member.spec.name, member.args);
   if (element instanceof Error) return element;
-  const value = isBuffers && !member.wantsBuffers ? decodeBuffersDeep(element) : element;
+  const value = isBuffers && !member.wantsBuffers ? withText(element) : element;
   try {
     return mapReply(member, value, shape);
   } catch (error) {

@@ -39,12 +39,8 @@ export interface TimeSource {
 
 export class Deadlines {
   private readonly ticks = new Map<number, Deadline[]>();
-  private count = 0;
   private timer: NodeJS.Timeout | undefined;
   private lastTick = 0;
-  /** The list that was used last; an empty one is kept for the next limit of its tick. */
-  private latest: Deadline[] = [];
-  private latestTick = -1;
 
   constructor(
     private readonly time: TimeSource,
@@ -55,12 +51,13 @@ export class Deadlines {
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
     if (!this.isShared) return scheduleAlone(target, delayMs);
+    if (this.ticks.size === 0) this.start();
     // The tick after the limit: never early, and never a tick that has passed already.
     const tick = Math.floor((this.time.clockMs() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
-    if (tick !== this.latestTick) this.turnTo(tick);
-    deadline.position = this.latest.push(deadline) - 1;
-    if (this.count++ === 0) this.start();
+    const present = this.ticks.get(tick);
+    if (present === undefined) this.ticks.set(tick, [deadline]);
+    else deadline.position = present.push(deadline) - 1;
     return deadline;
   }
 
@@ -70,31 +67,19 @@ export class Deadlines {
   }
 
   cancel(deadline: Deadline): void {
-    if (deadline.position < 0) return;
-    if (deadline.alone !== null) {
-      deadline.position = -1;
-      deadline.alone.stop();
-      return;
+    const { position, tick } = deadline;
+    if (position < 0) return;
+    deadline.position = -1;
+    deadline.alone?.stop();
+    const limits = this.ticks.get(tick);
+    if (limits === undefined) return;
+    // Keeps the list dense, so that settled commands are not retained until their tick.
+    const last = limits.pop() as Deadline;
+    if (last !== deadline) {
+      limits[position] = last;
+      last.position = position;
     }
-    const list = this.ticks.get(deadline.tick);
-    if (list !== undefined) {
-      // Keeps the list dense, so that settled commands are not retained until their tick.
-      const last = list.pop();
-      if (last !== undefined && last !== deadline) {
-        list[deadline.position] = last;
-        last.position = deadline.position;
-      }
-      if (list.length === 0 && list !== this.latest) this.ticks.delete(deadline.tick);
-    }
-    this.settle(deadline);
-  }
-
-  /** Removes empty lists, so that long limits of quickly answered calls leave no list behind. */
-  private turnTo(tick: number): void {
-    if (this.latest.length === 0) this.ticks.delete(this.latestTick);
-    this.latest = this.ticks.get(tick) ?? [];
-    this.latestTick = tick;
-    this.ticks.set(tick, this.latest);
+    if (limits.length === 0) this.remove(tick);
   }
 
   private start(): void {
@@ -123,39 +108,25 @@ export class Deadlines {
   }
 
   private expireTick(tick: number): void {
-    const list = this.ticks.get(tick);
-    if (list === undefined) return;
-    this.ticks.delete(tick);
-    if (tick === this.latestTick) this.forgetLatest();
-    for (const deadline of list) {
+    const limits = this.ticks.get(tick);
+    if (limits === undefined) return;
+    this.remove(tick);
+    for (const deadline of limits) {
       if (deadline.position < 0) continue;
-      this.settle(deadline);
+      deadline.position = -1;
       deadline.target.onExpired();
     }
   }
 
-  private forgetLatest(): void {
-    this.latest = [];
-    this.latestTick = -1;
-  }
-
-  private settle(deadline: Deadline): void {
-    deadline.position = -1;
-    if (--this.count === 0) {
-      this.time.stopTimer(this.timer);
-      this.timer = undefined;
-      this.ticks.clear();
-      this.forgetLatest();
-    }
+  private remove(tick: number): void {
+    this.ticks.delete(tick);
+    if (this.ticks.size === 0) this.time.stopTimer(this.timer);
   }
 }
 
 function scheduleAlone(target: Expiring, delayMs: number): Deadline {
   const deadline = new Deadline(NO_TICK, target);
-  deadline.alone = new Delay(() => {
-    deadline.position = -1;
-    target.onExpired();
-  }, delayMs);
+  deadline.alone = new Delay(() => target.onExpired(), delayMs);
   return deadline;
 }
 

@@ -68,10 +68,11 @@ function keysOf(word: string, args: readonly string[]): string[] {
 /** Arguments that the walk of the command understands; `size` of them or a few more. */
 function argumentsFor(rule: KeyRule, size: number, count: number): string[] {
   const args = Array.from({ length: size }, (_, index) => `a${index}`);
-  if (rule.walk !== KeyWalk.Count) return args;
-  const end = rule.first + count * rule.step;
+  if (rule.walk !== KeyWalk.Count && rule.walk !== KeyWalk.DestinationAndCount) return args;
+  const { first: countAt, second: first, third: step } = rule;
+  const end = first + count * step;
   for (let index = args.length; index < end; index++) args.push(`a${index}`);
-  args[rule.countAt] = String(count);
+  args[countAt] = String(count);
   return args;
 }
 
@@ -113,7 +114,8 @@ for (const kind of serverKinds()) {
 
     it("are the same for any number of arguments", async function () {
       this.timeout(60_000);
-      const walks: readonly number[] = [KeyWalk.None, KeyWalk.Range, KeyWalk.Count];
+      const { None, Range, Count, DestinationAndCount } = KeyWalk;
+      const walks: readonly string[] = [None, Range, Count, DestinationAndCount];
       const words = [...commandNames(), ...additionalCommandNames()].filter(
         (word) => arities.has(word) && !(word in DIFFERENT) && walks.includes(specOf(word).keys.walk),
       );

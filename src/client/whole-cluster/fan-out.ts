@@ -120,14 +120,14 @@ interface Share {
 /** One part for each slot, because a server checks slots, not owners. */
 function splitBySlot(command: Command, { response }: FanOutPolicy): FanOutPart[] | null {
   const { spec, args } = command;
+  const { third: step } = spec.keys;
   const positions = keyPositions(spec, args);
   const shares = new Map<number, Share>();
   for (const [place, position] of positions.entries()) {
     const slot = slotOfKey(args[position] as Argument);
     let share = shares.get(slot);
     if (share === undefined) shares.set(slot, (share = { slot, args: [], places: [] }));
-    for (let offset = 0; offset < spec.keys.step; offset++)
-      share.args.push(args[position + offset] as Argument);
+    for (let offset = 0; offset < step; offset++) share.args.push(args[position + offset] as Argument);
     share.places.push(place);
   }
   if (shares.size <= 1) return null;

@@ -1,23 +1,21 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import {
-  captureArguments,
-  flattenOnce,
-  normalizeArguments,
-  prepareArguments,
-} from "../../../src/command/argument-mappers";
+import { captureArguments, flattenOnce, prepareArguments } from "../../../src/command/argument-mappers";
 import { argumentTransformers, specOf } from "../../../src/command/command-table";
 import { ArgumentError } from "../../../src/errors";
 
+/** A command without a transformer. */
+const SET = specOf("set");
+
 function encode(...args: unknown[]): unknown[] {
-  return normalizeArguments(args, "set");
+  return prepareArguments(SET, args);
 }
 
 describe("argument encoding", () => {
   it("leaves strings alone, copies Buffers and keeps the array", () => {
     const bytes = Buffer.from("b");
     const args: unknown[] = ["a", bytes];
-    const result = normalizeArguments(args, "set");
+    const result = prepareArguments(SET, args);
     bytes.write("c");
     expect(result).to.equal(args);
     expect(result).to.deep.equal(["a", Buffer.from("b")]);
@@ -25,7 +23,7 @@ describe("argument encoding", () => {
 
   it("leaves Buffers to their caller until they are captured", () => {
     const bytes = Buffer.from("queued");
-    const result = normalizeArguments(["a", bytes], "set", false);
+    const result = prepareArguments(SET, ["a", bytes], false);
     bytes.write("filled");
     captureArguments(result);
     bytes.write("behind");
@@ -117,8 +115,8 @@ describe("argument encoding", () => {
     const scalar = fc.oneof(fc.string(), fc.double(), fc.bigInt(), fc.boolean(), fc.constant(null));
     fc.assert(
       fc.property(fc.array(fc.oneof(scalar, fc.array(scalar), fc.sparseArray(scalar))), (args) => {
-        const expected = args.flat(1).flatMap((value) => normalizeArguments([value], "x"));
-        expect(normalizeArguments(args, "x")).to.deep.equal(expected);
+        const expected = args.flat(1).flatMap((value) => prepareArguments(SET, [value]));
+        expect(prepareArguments(SET, args)).to.deep.equal(expected);
       }),
     );
   });

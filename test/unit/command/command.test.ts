@@ -16,6 +16,7 @@ import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { ReplyForm } from "../../../src/command/reply-form";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { MAX_DEPTH } from "../../../src/protocol/limits";
 import { Decode } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
 import { uncaughtDuring } from "../../support/uncaught";
@@ -192,7 +193,7 @@ describe("Command", () => {
     ]);
   });
 
-  it("gives texts where its caller wants texts, at any depth, and leaves lists of others as they are", async () => {
+  it("gives texts where its caller wants texts, at any depth, and leaves the list that a tracer has seen as it was", async () => {
     const bytes = (text: string): Buffer => Buffer.from(text);
     for (const wantsBuffers of [false, true]) {
       const command = make("lrange", ["k", "0", "-1"], wantsBuffers);
@@ -207,14 +208,18 @@ describe("Command", () => {
       const texts = ["a", [1, ["b"]], null, "c"];
       expect(await command.promise).to.deep.equal(wantsBuffers ? raw : texts);
       expect(seen, "who has replaced it has its own").to.equal(raw);
-      expect(raw[3]).to.deep.equal(bytes("c"));
+      expect(raw).to.deep.equal(["a", [1, [bytes("b")]], null, bytes("c")]);
     }
-    const plain = ["a", [1, null]];
-    const command = make("lrange", ["k", "0", "-1"]);
+  });
+
+  it("gives texts in time for the deepest reply", async () => {
+    let raw: unknown[] = [Buffer.from("deep")];
+    for (let depth = 1; depth < MAX_DEPTH; depth++) raw = [raw];
+    const command = make("get", ["k"]);
     const { resolve } = command;
     command.resolve = (value) => resolve(value);
-    command.fulfil(plain, SHAPE);
-    expect(await command.promise).to.equal(plain);
+    command.fulfil(raw, SHAPE);
+    expect([await command.promise].flat(Number.POSITIVE_INFINITY)).to.deep.equal(["deep"]);
   });
 
   it("maps its reply and tells the shape in which it came, through a replaced resolve too", async () => {

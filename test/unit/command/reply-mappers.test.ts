@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import type { ReplyContext } from "../../../src/command/command-spec";
-import { BUILTIN_REPLY_MAPPERS, decodeBuffersDeep } from "../../../src/command/reply-mappers";
+import { BUILTIN_REPLY_MAPPERS, withText } from "../../../src/command/reply-mappers";
+import { MAX_DEPTH } from "../../../src/protocol/limits";
 
 const RESP2: Omit<ReplyContext, "commandName"> = { protocol: 2, replyMapping: "legacy" };
 const RESP3_LEGACY: Omit<ReplyContext, "commandName"> = { protocol: 3, replyMapping: "legacy" };
@@ -104,32 +105,44 @@ describe("built-in reply mappers", () => {
   });
 });
 
-describe("decodeBuffersDeep", () => {
+describe("withText", () => {
   it("turns Buffers to strings at any depth and leaves the rest", () => {
     const error = new Error("x");
     const reply = [Buffer.from("a"), 1, null, [Buffer.from("ю"), [Buffer.from("c")]], error, true];
-    expect(decodeBuffersDeep(reply)).to.deep.equal(["a", 1, null, ["ю", ["c"]], error, true]);
-    expect(decodeBuffersDeep(Buffer.from([0x61, 0xff]))).to.equal("a\ufffd");
-    expect(decodeBuffersDeep("x")).to.equal("x");
-    expect(decodeBuffersDeep(null)).to.equal(null);
-    expect(decodeBuffersDeep(7)).to.equal(7);
+    expect(withText(reply)).to.deep.equal(["a", 1, null, ["ю", ["c"]], error, true]);
+    expect(withText(Buffer.from([0x61, 0xff]))).to.equal("a\ufffd");
+    expect(withText("x")).to.equal("x");
+    expect(withText(null)).to.equal(null);
+    expect(withText(7)).to.equal(7);
   });
 
   it("reaches into the objects of resp3", () => {
     const object = JSON.parse('{"__proto__": 1, "b": 2}') as Record<string, unknown>;
     Object.defineProperty(object, "__proto__", { value: Buffer.from("x"), enumerable: true });
     object.b = { c: [Buffer.from("y")] };
-    decodeBuffersDeep(object);
+    withText(object);
     expect(Object.entries(object)).to.deep.equal([
       ["__proto__", "x"],
       ["b", { c: ["y"] }],
     ]);
   });
 
-  it("is not bound by the depth of the stack", () => {
+  it("reaches into the maps of resp3", () => {
+    const map = new Map<string, unknown>([["a", [Buffer.from("x")]]]);
+    expect(withText(map)).to.equal(map);
+    expect([...map]).to.deep.equal([["a", ["x"]]]);
+  });
+
+  it("copies lists", () => {
+    const list = [Buffer.from("x")];
+    expect(withText(list)).to.deep.equal(["x"]);
+    expect(Buffer.isBuffer(list[0])).to.equal(true);
+  });
+
+  it("takes the deepest replies that the parser accepts", () => {
     let reply: unknown[] = [Buffer.from("deep")];
-    for (let depth = 0; depth < 100_000; depth++) reply = [reply];
-    let inner: unknown = decodeBuffersDeep(reply);
+    for (let depth = 1; depth < MAX_DEPTH; depth++) reply = [reply];
+    let inner: unknown = withText(reply);
     while (Array.isArray(inner)) inner = inner[0];
     expect(inner).to.equal("deep");
   });
