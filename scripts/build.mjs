@@ -70,17 +70,19 @@ function nameIn(node) {
   return node.name ?? node.value;
 }
 
-/** The exports of src/index.ts that exist at run time: name, name in its module, module. */
-function publicExports() {
-  const path = join(source, "index.ts");
+/** The exports of a module in src that exist at run time: name, name in its module, module. */
+function exportsOf(module) {
+  const path = join(source, `${module}.ts`);
   const { program } = parseSync(path, readFileSync(path, "utf8"));
   const found = [];
-  for (const node of program.body) {
-    if (node.type !== "ExportNamedDeclaration" || node.exportKind === "type" || node.source === null)
-      continue;
-    for (const { exported, local, exportKind } of node.specifiers) {
-      if (exportKind === "type") continue;
-      found.push({ name: nameIn(exported), local: nameIn(local), module: node.source.value.slice(2) });
+  for (const { type, exportKind, source: from, declaration, specifiers } of program.body) {
+    if (exportKind === "type") continue;
+    if (type === "ExportAllDeclaration") found.push(...exportsOf(from.value.slice(2)));
+    if (type !== "ExportNamedDeclaration") continue;
+    if (declaration?.id) found.push({ name: declaration.id.name, local: declaration.id.name, module });
+    for (const { exported, local, exportKind: kind } of specifiers) {
+      if (kind !== "type")
+        found.push({ name: nameIn(exported), local: nameIn(local), module: from.value.slice(2) });
     }
   }
   return found;
@@ -280,7 +282,7 @@ const FIELDS_IN_CONSTRUCTORS = {
 /** @returns {string[]} names that the entry has at run time */
 async function writeCode() {
   const { dependencies } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
-  const names = publicExports();
+  const names = exportsOf("index");
   const late = Object.entries(LATE).map(([module, file]) => [file, join(source, `${module}.ts`)]);
   const lateModules = new Set(late.map(([, path]) => path));
   const bundle = await rolldown({
@@ -587,7 +589,7 @@ export async function buildDeclarations({ ifStale = false } = {}) {
   await buildCredentialDeclarations();
   writeFileSync(join(built, "with.d.ts"), "export {};\n");
   const path = join(built, "declarations.d.ts");
-  writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
+  writeFileSync(path, NODE_TYPES + withEnd(path, exportsOf("index")));
   for (const entry of [ENTRY, ...entries.map(([name]) => name)]) markTypes(entry);
 }
 

@@ -71,23 +71,7 @@ export type {
 } from "./client/stats";
 export type { FormedCommands, RedisStatus } from "./client/types";
 export type { NodeReplies, OnAllOptions, ScanPageOptions } from "./client/whole-cluster/whole-cluster";
-export {
-  AnswersDifferError,
-  ClusterAllFailedError,
-  ClusterEndedError,
-  ClusterEndedOutcomeUnknownError,
-  ClusterNotReadyError,
-  ClusterUnavailableError,
-  ConnectAbandonedError,
-  CrossSlotTransactionError,
-  NoSubscriberError,
-  OpenTransactionError,
-  RedirectionsOutcomeUnknownError,
-  RefreshVoidError,
-  TooManyRedirectionsError,
-  TopologyError,
-  TopologyTimeoutError,
-} from "./cluster/cluster-errors";
+export * from "./cluster/cluster-errors";
 export type { DNSLookupFunction, DNSResolveSrvFunction } from "./cluster/discovery";
 export type { ClusterStatus } from "./cluster/lifecycle";
 export type { ReadFrom } from "./command/command-extra";
@@ -119,41 +103,7 @@ export type {
   TimeSeries,
 } from "./command/generated/signatures";
 export type { ScriptDefinition } from "./command/script";
-export {
-  AbortError,
-  AlreadyConnectingError,
-  ArgumentError,
-  ClosedOutcomeUnknownError,
-  CommandLossError,
-  ConnectionClosedError,
-  ConnectTimeoutError,
-  CredentialsError,
-  DeadConnectionError,
-  type ErrorCode,
-  type ErrorCommand,
-  InvalidUrlError,
-  MaintenanceRefusedError,
-  MaxRetriesOutcomeUnknownError,
-  MaxRetriesPerRequestError,
-  MissingPartError,
-  MonitorModeError,
-  OfflineQueueDisabledError,
-  OptionError,
-  OutcomeUnknownError,
-  ParserError,
-  PipelineUsedError,
-  ReplyError,
-  ReplyTooLongError,
-  ReservedNameError,
-  SelectOnClusterError,
-  ServerBusyError,
-  SluiceError,
-  SocketTimeoutError,
-  SubscriberModeError,
-  UnansweredCommandError,
-  UnexpectedReplyError,
-  WatchLostError,
-} from "./errors";
+export * from "./errors";
 export type {
   FailoverDatabase,
   FailoverSettings,
@@ -163,17 +113,7 @@ export type {
 export type { FailoverReport } from "./failover/failover-connector";
 export type { DatabaseState } from "./failover/health";
 export type { DatabaseStats, FailoverStats } from "./failover/monitor";
-export {
-  ConsumerGroupMissingError,
-  LeaseAbortedError,
-  LeaseReleasedError,
-  LeaseTimeoutError,
-  LockAbortedError,
-  LockLostError,
-  LockTimeoutError,
-  MessageTakenError,
-  TransactionConflictError,
-} from "./leases/lease-errors";
+export * from "./leases/lease-errors";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
 export type { CredentialRequest, CredentialsProvider } from "./link/credential-provider";
@@ -194,18 +134,7 @@ export type {
   PubSubContext,
   RedirectContext,
 } from "./observability/work-channels";
-export {
-  BoundsExceededError,
-  BulkAbortedError,
-  CacheUnavailableError,
-  CommandAbortedError,
-  CommandTimeoutError,
-  DatabaseLostError,
-  KeyspaceEventsOffError,
-  MessagesOverflowError,
-  SentinelsUnreachableError,
-  type TimeoutDetails,
-} from "./part-errors";
+export * from "./part-errors";
 export type { Bulk, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
 export type { BulkCommand } from "./pipeline/bulk-batch";
 export { Pipeline } from "./pipeline/pipeline";

@@ -2,7 +2,8 @@
  * The error classes of the cluster. The rules of errors.ts apply.
  */
 
-import { AbortError, ConnectionClosedError, type ErrorCode, SluiceError } from "../errors";
+import { unwrapped } from "../command/ending-errors";
+import { AbortError, type ErrorCode, SluiceError } from "../errors";
 import { label } from "../util/label";
 
 /**
@@ -21,11 +22,6 @@ export class ClusterAllFailedError extends SluiceError {
   ) {
     super("Failed to refresh slots cache.", { cause: lastNodeError && unwrapped(lastNodeError) });
   }
-}
-
-/** The error of a connection that could not be made is "Connection is closed."; its cause is the reason. */
-export function unwrapped(error: Error): Error {
-  return error instanceof ConnectionClosedError && error.cause instanceof Error ? error.cause : error;
 }
 
 /**

@@ -9,6 +9,7 @@
  */
 
 import { Origin } from "../command/command";
+import { unwrapped } from "../command/ending-errors";
 import { ownCommand } from "../command/own-command";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError, ReplyError } from "../errors";
@@ -21,7 +22,6 @@ import {
   RefreshVoidError,
   TopologyError,
   TopologyTimeoutError,
-  unwrapped,
 } from "./cluster-errors";
 import type { ClusterNode, NodeClient } from "./cluster-node";
 import { shuffled } from "./discovery";
