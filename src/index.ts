@@ -103,6 +103,7 @@ export type {
   TimeSeries,
 } from "./command/generated/signatures";
 export type { ScriptDefinition } from "./command/script";
+export type { ErrorCode, ErrorCommand } from "./errors";
 export * from "./errors";
 export type {
   FailoverDatabase,
@@ -134,6 +135,7 @@ export type {
   PubSubContext,
   RedirectContext,
 } from "./observability/work-channels";
+export type { TimeoutDetails } from "./part-errors";
 export * from "./part-errors";
 export type { Bulk, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
 export type { BulkCommand } from "./pipeline/bulk-batch";

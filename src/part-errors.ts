@@ -43,19 +43,19 @@ export interface TimeoutDetails {
 }
 
 /** Joined, because a concatenated text would keep each of its pieces in memory. */
-function whereItWas(begin: string, details: TimeoutDetails): string {
+function whereItWas(details: TimeoutDetails): string {
   const { phase, elapsedMs, queuedMs, commandsAhead, bytesAhead, server, mayHaveRun } = details;
   const ahead = `with ${commandsAhead} command${commandsAhead === 1 ? "" : "s"} ahead of it`;
   if (phase === "queued") {
     const fate = mayHaveRun
       ? "It was written to an earlier connection, which was lost. It may have run"
       : "It was not sent";
-    return [begin, `after ${elapsedMs} ms in the queue for ${server}`, `${ahead}. ${fate}`].join(" ");
+    return [`after ${elapsedMs} ms in the queue for ${server}`, `${ahead}. ${fate}`].join(" ");
   }
   const way = phase === "sent" ? `of sending to ${server}` : `of waiting for ${server}`;
   const unsent = phase === "sent" ? ` and ${bytesAhead} bytes unsent` : "";
   const times = `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms`;
-  return [begin, times, way, `${ahead}${unsent}. It may still run`].join(" ");
+  return [times, way, `${ahead}${unsent}. It may still run`].join(" ");
 }
 
 /**
@@ -71,7 +71,7 @@ export class CommandTimeoutError extends SluiceError {
     readonly details: TimeoutDetails,
     isTelling = true,
   ) {
-    super(isTelling ? whereItWas("Command timed out", details) : "Command timed out");
+    super(isTelling ? `Command timed out ${whereItWas(details)}` : "Command timed out");
   }
 }
 
@@ -87,7 +87,7 @@ export class CommandAbortedError extends AbortError {
     readonly details: TimeoutDetails,
     reason: unknown,
   ) {
-    super(whereItWas("Command aborted by its signal", details), { cause: reason });
+    super(`Command aborted by its signal ${whereItWas(details)}`, { cause: reason });
   }
 }
 
