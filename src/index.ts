@@ -10,7 +10,7 @@ declare module "./client/redis" {
   namespace Redis {
     const AbstractConnector: typeof import("./link/connector").AbstractConnector;
     const Command: typeof import("./client/legacy-command").LegacyCommand;
-    const Failover: typeof import("./client/failover").Failover;
+    const Failover: typeof import("./client/failover/failover").Failover;
     const Pipeline: typeof import("./pipeline/pipeline").Pipeline;
     const ReplyError: typeof import("./errors").ReplyError;
     const ScanStream: typeof import("./streaming/scan-stream").ScanStream;
@@ -30,7 +30,7 @@ export type {
   StreamValue,
 } from "./client/consumers/consume";
 export type { StreamMessage } from "./client/consumers/delivery";
-export { Failover, type FailoverOptions } from "./client/failover";
+export { Failover, type FailoverOptions } from "./client/failover/failover";
 export type { QuitOptions, QuitReport } from "./client/graceful-quit";
 export type { LeasedConnection } from "./client/leases/leased-connection";
 export type { LeaseOptions, TransactionOptions } from "./client/leases/leasing";

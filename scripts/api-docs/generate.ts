@@ -41,7 +41,7 @@ const CLASSES: readonly ClassSection[] = [
   },
   {
     title: "Failover",
-    file: "client/failover",
+    file: "client/failover/failover",
     name: "Failover",
     about:
       "Several databases with the same data. It has all members of `Redis`. See [failover.md](failover.md).",

@@ -20,13 +20,13 @@ import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import { LatePart } from "../util/late-part";
 import { type CacheView, NO_CACHE } from "./cache-view";
 import type { CachedClient, Caching, LinkTracker } from "./caching";
-import { leasing } from "./late-features";
+import { leasing } from "./leases/late-features";
 import type { LeaseOwner, Leases } from "./leases/leasing";
 import { timeouts } from "./limiting";
-import { type MaintenanceOptions, movers } from "./maintenance";
+import { type MaintenanceOptions, movers } from "./maintenance/maintenance";
 import { mergers } from "./merging";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
-import type { ClientReplicas, ReplicaOwner } from "./replicas";
+import type { ClientReplicas, ReplicaOwner } from "./replicas/client-replicas";
 import { type RedisStats, readReplicas } from "./stats";
 
 export type { CacheView } from "./cache-view";
@@ -42,7 +42,7 @@ export const bounding = new LatePart(
 export const caching = new LatePart("cache", () => require("./caching") as typeof import("./caching"));
 export const replicaReads = new LatePart(
   "replicas",
-  () => require("./replicas") as typeof import("./replicas"),
+  () => require("./replicas/client-replicas") as typeof import("./replicas/client-replicas"),
 );
 
 /** Options with code of their own. */

@@ -93,7 +93,7 @@ import {
   type ScanStream,
   type ScanStreamOptions,
   type SubscribingClient,
-} from "./streams";
+} from "./streaming/streams";
 import type { ClientCommands, CommandList, FormedCommands, MappingOf, ReplyMappingMode } from "./types";
 
 export { TALLY };

@@ -27,7 +27,7 @@ import {
   type MaintenanceReport,
   moverMaker,
   type Notice,
-} from "./maintenance";
+} from "./maintenance/maintenance";
 import type { RedisStatus } from "./types";
 
 /** The cluster of a link, which receives some of its reports. */

@@ -34,7 +34,7 @@ import {
   type Loan,
   leasing,
   type PooledConnection,
-} from "./late-features";
+} from "./leases/late-features";
 import { LendingClient } from "./leases/lending-client";
 import { observeOptions } from "./options/live-options";
 import { type Defaults, defaultOptions, type RedisOptions } from "./options/redis-options";
@@ -49,7 +49,7 @@ import {
   readLink,
   shownOf,
 } from "./stats";
-import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "./streams";
+import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "./streaming/streams";
 import type { ClientListeners, RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** The state of the current connection. */
@@ -61,7 +61,7 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
-export type * from "./late-features";
+export type * from "./leases/late-features";
 export { flushesSoFar, isPatched, leasing, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];

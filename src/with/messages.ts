@@ -1,6 +1,6 @@
 /** Provides the code of `messages()` and `keyspaceEvents()`. */
 
-import * as part from "../client/message-readers";
-import { messageReaders } from "../client/streams";
+import * as part from "../client/streaming/message-readers";
+import { messageReaders } from "../client/streaming/streams";
 
 messageReaders.provide(part);

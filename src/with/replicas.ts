@@ -1,6 +1,6 @@
 /** Provides the code of the option `replicas`. */
 
 import { replicaReads } from "../client/chain";
-import * as part from "../client/replicas";
+import * as part from "../client/replicas/client-replicas";
 
 replicaReads.provide(part);

@@ -48,7 +48,7 @@ import {
   openScan,
   type ScanStream,
   type ScanStreamOptions,
-} from "../streams";
+} from "../streaming/streams";
 import type {
   ClientCommands,
   ClientListeners,

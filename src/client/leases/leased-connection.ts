@@ -16,7 +16,7 @@ import type { Reply } from "../../protocol/resp-types";
 import { callUser } from "../../util/user-code";
 import { CHAIN, ClientBase, type ClientOptions, INITIALIZE, LIMITS, SOURCE, TALLY } from "../client-base";
 import { emitMessage, emitRefusal } from "../events";
-import { IS_SUBSCRIBED } from "../streams";
+import { IS_SUBSCRIBED } from "../streaming/streams";
 import type { ClientListeners, ReplyMappingMode } from "../types";
 import type { Loan } from "./loan";
 import type { Lessee } from "./pooled-connection";

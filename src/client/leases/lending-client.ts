@@ -5,6 +5,7 @@
 
 import { ClientBase, LEND } from "../client-base";
 import { reportSilently } from "../events";
+import type { ReplyMappingMode } from "../types";
 import {
   type ConsumeHandlerOptions,
   type ConsumeOptions,
@@ -24,8 +25,7 @@ import {
   type StreamValue,
   type TransactionOptions,
   type Unsent,
-} from "../late-features";
-import type { ReplyMappingMode } from "../types";
+} from "./late-features";
 
 export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   abstract readonly status: string;

@@ -22,7 +22,7 @@ import { startInterval, stopInterval } from "../../util/scheduling";
 import type { ClusterWiring } from "../cluster/cluster-wiring";
 import { emitMessage, emitRefusal } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
-import { messageReaders } from "../streams";
+import { messageReaders } from "../streaming/streams";
 
 /** The cluster client of the readers. */
 export interface NotifiedCluster extends EventEmitter {

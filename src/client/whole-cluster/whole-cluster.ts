@@ -22,7 +22,7 @@ import {
 import { toError } from "../../util/user-code";
 import type { ClusterWiring } from "../cluster/cluster-wiring";
 import type { CallLimits } from "../command-limits";
-import { argumentsOfScan } from "../streams";
+import { argumentsOfScan } from "../streaming/streams";
 import { foldFor, valuesOf } from "./aggregate";
 import { type ScanReply, scannerOf } from "./cluster-scanner";
 

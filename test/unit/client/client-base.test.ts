@@ -10,7 +10,7 @@ import {
   SOURCE,
 } from "../../../src/client/client-base";
 import { LegacyCommand } from "../../../src/client/legacy-command";
-import { IS_SUBSCRIBED } from "../../../src/client/streams";
+import { IS_SUBSCRIBED } from "../../../src/client/streaming/streams";
 import type { Command } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { TALLY } from "../../../src/command/promise-completion";

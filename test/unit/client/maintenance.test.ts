@@ -1,7 +1,7 @@
 /** The option `maintenance`: which clients ask their server for notices. */
 
 import { expect } from "chai";
-import { type MaintenanceOptions, moverMaker } from "../../../src/client/maintenance";
+import { type MaintenanceOptions, moverMaker } from "../../../src/client/maintenance/maintenance";
 
 describe("the option maintenance", () => {
   const isAsked = (options: MaintenanceOptions): boolean =>

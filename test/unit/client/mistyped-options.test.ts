@@ -11,7 +11,7 @@ import { meantBy } from "../../../src/client/options/mistyped-options";
 import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "../../../src/client/options/option-table";
 import type { RedisOptions } from "../../../src/client/options/redis-options";
 import { resolveRedisOptions } from "../../../src/client/options/resolve-options";
-import { openScan } from "../../../src/client/streams";
+import { openScan } from "../../../src/client/streaming/streams";
 import type { ScanStreamSettings } from "../../../src/streaming/scan-stream";
 
 type Names<Options> = { readonly [Name in keyof Required<Options>]: unknown };

@@ -1,10 +1,10 @@
 /** A client for several databases with the same data. */
 
-import { OptionError } from "../errors";
-import type { FailoverDatabase, FailoverSettings } from "../failover/databases";
-import type { RedisOptions } from "./options/redis-options";
-import { Redis } from "./redis";
-import type { ReplyMappingMode } from "./types";
+import { OptionError } from "../../errors";
+import type { FailoverDatabase, FailoverSettings } from "../../failover/databases";
+import type { RedisOptions } from "../options/redis-options";
+import { Redis } from "../redis";
+import type { ReplyMappingMode } from "../types";
 
 /** Options of `Failover`: those of `Redis`, and how the databases are checked. */
 export interface FailoverOptions

@@ -1,6 +1,6 @@
 /** The features of a client that are loaded on first use. */
 
-import { LatePart } from "../util/late-part";
+import { LatePart } from "../../util/late-part";
 
 export type {
   ConsumeHandlerOptions,
@@ -8,7 +8,8 @@ export type {
   MessageHandler,
   StreamMessages,
   StreamValue,
-} from "./consumers/consume";
+} from "../consumers/consume";
+export type { Lock, LockOptions } from "../locks/lock";
 export type {
   ExecReply,
   Keys,
@@ -20,20 +21,19 @@ export type {
   ReplyRows,
   TransactionOptions,
   Unsent,
-} from "./leases/leasing";
-export type { Lock, LockOptions } from "./locks/lock";
+} from "./leasing";
 
 /** `lease()`, `withConnection()`, `transaction()`, and the pool of their connections. */
-export const leasing = new LatePart(
-  "leases",
-  () => require("./leases/leasing") as typeof import("./leases/leasing"),
-);
+export const leasing = new LatePart("leases", () => require("./leasing") as typeof import("./leasing"));
 
 /** `lock()`. */
-export const locking = new LatePart("locks", () => require("./locks/lock") as typeof import("./locks/lock"));
+export const locking = new LatePart(
+  "locks",
+  () => require("../locks/lock") as typeof import("../locks/lock"),
+);
 
 /** `consume()`. */
 export const consuming = new LatePart(
   "consumers",
-  () => require("./consumers/consume") as typeof import("./consumers/consume"),
+  () => require("../consumers/consume") as typeof import("../consumers/consume"),
 );

@@ -3,11 +3,11 @@
  * it is loaded only then.
  */
 
-import type { FailoverConnector } from "../failover/failover-connector";
-import type { LinkDeps, MoverMaker } from "../link/link-options";
-import type { MaintenanceReport } from "../maintenance/mover";
-import type { Notice } from "../maintenance/notices";
-import { LatePart } from "../util/late-part";
+import type { FailoverConnector } from "../../failover/failover-connector";
+import type { LinkDeps, MoverMaker } from "../../link/link-options";
+import type { MaintenanceReport } from "../../maintenance/mover";
+import type { Notice } from "../../maintenance/notices";
+import { LatePart } from "../../util/late-part";
 
 export type { MaintenanceReport, Notice };
 
@@ -28,7 +28,7 @@ export interface MaintenanceListener {
 
 export const movers = new LatePart(
   "maintenance",
-  () => require("../maintenance/mover") as typeof import("../maintenance/mover"),
+  () => require("../../maintenance/mover") as typeof import("../../maintenance/mover"),
 );
 
 /** Names of servers that announce maintenance: Redis Cloud, Azure Managed Redis, Azure Cache for Redis Enterprise. */

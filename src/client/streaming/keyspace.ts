@@ -1,15 +1,15 @@
 /** Keyspace notifications of one server: the readers of its client. Loaded on first use. */
 
-import { specOf } from "../command/command-table";
-import { type Caller, EXECUTE } from "../command/commander";
-import { type ClientSummary, SUMMARY } from "../observability/redact";
+import { specOf } from "../../command/command-table";
+import { type Caller, EXECUTE } from "../../command/commander";
+import { type ClientSummary, SUMMARY } from "../../observability/redact";
 import {
   type KeyspaceEvents,
   type KeyspaceEventsOptions,
   type NotifySetting,
   openKeyspaceEvents as openReader,
-} from "../streaming/keyspace-events";
-import type { MessageSource } from "../streaming/messages";
+} from "../../streaming/keyspace-events";
+import type { MessageSource } from "../../streaming/messages";
 
 const SETTING = "notify-keyspace-events";
 

@@ -1,19 +1,19 @@
 /** Creates the dispatcher for the option `replicas`, and the client of each replica. */
 
-import type { Command } from "../command/command";
-import type { Dispatcher } from "../command/dispatcher";
-import { OptionError } from "../errors";
-import { LINK_DEFAULTS } from "../link/link-defaults";
-import type { LinkStatus } from "../link/link-state";
-import { withServerName } from "../link/socket-options";
-import { OwnWrites } from "../replicas/own-writes";
-import type { ReplicaAddress, ReplicaListener, ServerClient } from "../replicas/replica";
-import { ReplicaReads } from "../replicas/replica-reads";
-import { reachable } from "../util/address-map";
-import { isTlsUrl } from "./options/parse-url";
-import { defaultOptions, NODE_WATCHDOG, type RedisOptions } from "./options/redis-options";
-import { optionsOfAddress, toWholeNumber } from "./options/resolve-options";
-import type { StatsSource } from "./stats";
+import type { Command } from "../../command/command";
+import type { Dispatcher } from "../../command/dispatcher";
+import { OptionError } from "../../errors";
+import { LINK_DEFAULTS } from "../../link/link-defaults";
+import type { LinkStatus } from "../../link/link-state";
+import { withServerName } from "../../link/socket-options";
+import { OwnWrites } from "../../replicas/own-writes";
+import type { ReplicaAddress, ReplicaListener, ServerClient } from "../../replicas/replica";
+import { ReplicaReads } from "../../replicas/replica-reads";
+import { reachable } from "../../util/address-map";
+import { isTlsUrl } from "../options/parse-url";
+import { defaultOptions, NODE_WATCHDOG, type RedisOptions } from "../options/redis-options";
+import { optionsOfAddress, toWholeNumber } from "../options/resolve-options";
+import type { StatsSource } from "../stats";
 
 /** A client that another client owns. */
 export interface OwnedClient extends ServerClient, StatsSource {}

@@ -1,15 +1,15 @@
 /** Opens the streams of a client: scans, and readers of messages and events. Their code is loaded on first use. */
 
 import type { EventEmitter } from "node:events";
-import { specOf } from "../command/command-table";
-import { type Caller, EXECUTE } from "../command/commander";
-import { KINDS, SUBSCRIBING, type SubscriptionKind } from "../connection/subscriptions";
-import type { KeyspaceEvents, KeyspaceEventsOptions } from "../streaming/keyspace-events";
-import type { MessageSource, Messages, MessagesOptions } from "../streaming/messages";
-import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
-import { LatePart } from "../util/late-part";
+import { specOf } from "../../command/command-table";
+import { type Caller, EXECUTE } from "../../command/commander";
+import { KINDS, SUBSCRIBING, type SubscriptionKind } from "../../connection/subscriptions";
+import type { KeyspaceEvents, KeyspaceEventsOptions } from "../../streaming/keyspace-events";
+import type { MessageSource, Messages, MessagesOptions } from "../../streaming/messages";
+import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../../streaming/scan-stream";
+import { LatePart } from "../../util/late-part";
+import { warnOnce } from "../options/option-warnings";
 import type { NotifiedClient } from "./keyspace";
-import { warnOnce } from "./options/option-warnings";
 
 export type {
   KeyspaceEvents,
@@ -22,7 +22,7 @@ export type {
 
 export const scanStreams = new LatePart(
   "scan-streams",
-  () => require("../streaming/scan-stream") as typeof import("../streaming/scan-stream"),
+  () => require("../../streaming/scan-stream") as typeof import("../../streaming/scan-stream"),
 );
 export const messageReaders = new LatePart(
   "messages",
