@@ -11,7 +11,7 @@ import { Command, markAnswered } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { ParserError } from "../errors";
 import { DecodedMessage, type Message, type MessageKind } from "../protocol/message";
-import { integerIn } from "../protocol/numbers";
+import { integerOf } from "../protocol/numbers";
 import type { Reply } from "../protocol/resp-types";
 import type { CommandQueue } from "./command-queue";
 import {
@@ -105,7 +105,7 @@ export class PushRouter {
     markAnswered(command);
     if (--this.left > 0) return;
     this.queue.shift();
-    command.fulfil(integerIn(command.decodingOn(this.decoding), message[2] as number), shape);
+    command.fulfil(integerOf(String(message[2]), command.decodingOn(this.decoding)), shape);
   }
 
   private isAnswerTo(command: Command, word: string, name: Buffer | null): boolean {

@@ -7,11 +7,6 @@ import { constants } from "node:buffer";
 
 /** The longest line of a number or another short value: type byte and text without CRLF. */
 export const MAX_LINE_BYTES = 64 * 1024;
-/**
- * The longest line of a text: errors and statuses of scripts and modules have any length. A longer one fails
- * its own command.
- */
-export const MAX_TEXT_LINE_BYTES = 16 * 1024 * 1024;
 /** The deepest nesting of aggregates. */
 export const MAX_DEPTH = 1024;
 /** The most elements of one aggregate; a map counts keys and values. */
@@ -23,7 +18,7 @@ export const MAX_ELEMENTS = 2 ** 31 - 1;
 export const MAX_BULK_BYTES = Math.min(constants.MAX_LENGTH, 2 ** 32 - 1);
 /** More digits than any 64-bit integer has. */
 export const MAX_INTEGER_DIGITS = 20;
-/** The longest string of the engine in bytes; a longer text fails its own command. */
+/** The longest string of the engine in bytes; a longer text in a bulk string fails its own command. */
 export const MAX_TEXT_BYTES = constants.MAX_STRING_LENGTH;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Parses RESP2 and RESP3, every type and the streamed forms, from bytes that may be split anywhere. Strict:
- * invalid RESP or an exceeded limit ends the parser. Knows no socket and no command.
+ * Parses RESP2 and RESP3, except the streamed forms, which no server sends, from bytes that may be split
+ * anywhere. Strict: invalid RESP or an exceeded limit ends the parser. Knows no socket and no command.
  *
  * Input: `reserve()` returns the memory for the next read and `commit(n)` reports it; or `push(chunk)` passes
  * other bytes (a chunk is neither modified nor kept). A connection uses one of the two.
@@ -16,31 +16,29 @@ import { copyBytes } from "./copy-bytes";
 import { createReplyError, decodeStatus, decodeText } from "./decode-value";
 import { InputBuffer } from "./input-buffer";
 import {
-  LARGE_BYTES,
   MAX_BULK_BYTES,
+  MAX_DEPTH,
   MAX_ELEMENTS,
   MAX_INTEGER_DIGITS,
   MAX_LINE_BYTES,
   MAX_TEXT_BYTES,
-  MAX_TEXT_LINE_BYTES,
 } from "./limits";
 import { type Message, WireMessage } from "./message";
 import { EXACT_DIGITS, integerOf, isInteger } from "./numbers";
 import { isEarned, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
-import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
+import { FrameKind } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode } from "./resp-types";
-import { decodeInteger, decodeScalar, scalarFault } from "./scalar-line";
+import { decodeScalar, scalarFault } from "./scalar-line";
 import { TypeByte } from "./type-byte";
 
-const { COLON, CR, LF, MINUS, ONE, QUESTION, ZERO } = ASCII;
+const { COLON, CR, LF, MINUS, ONE, ZERO } = ASCII;
 
 export type { Message, ReplySink };
 
 /** `txt:` at the start of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
-const NO_FORMAT = "a verbatim string without its format";
 /** Integers do not become numbers. */
 const NO_NUMBERS = Decode.StringNumbers | Decode.BigInts;
 
@@ -51,8 +49,6 @@ const MAX_LENGTH_TOKEN = 12;
 const NULL_LENGTH = -1;
 /** Incomplete, or invalid (then the parser has failed). */
 const NO_LENGTH = -2;
-/** `?`: chunks or elements follow until a terminator. */
-const STREAMED_LENGTH = -3;
 
 export class Parser {
   private readonly input = new InputBuffer();
@@ -72,8 +68,6 @@ export class Parser {
   /** All unread bytes are below 0x80; false also if unknown. */
   private isAscii = false;
   private readonly passing = new PassingBulk();
-  /** The rest of an overlong line is being skipped. */
-  private isSkippingLine = false;
   /** The size of the unfinished token at the start of the unread bytes, if known. */
   private neededBytes = 0;
   /** Created with the first message. */
@@ -117,10 +111,6 @@ export class Parser {
 
   private execute(): void {
     const input = this.input;
-    if (this.neededBytes > LARGE_BYTES && !isEarned(this.neededBytes, input.end - input.start)) {
-      input.keepRest();
-      return;
-    }
     this.bytes = input.bytes;
     this.at = input.start;
     this.end = input.end;
@@ -128,7 +118,6 @@ export class Parser {
     this.neededBytes = 0;
     try {
       this.readTokens();
-      if (this.builder.refusal !== "") this.refuse(this.builder.refusal);
     } finally {
       if (this.isLive) {
         input.start = this.at;
@@ -140,7 +129,6 @@ export class Parser {
 
   private readTokens(): void {
     if (this.passing.left > 0 && !this.passBulk()) return;
-    if (this.isSkippingLine && !this.passLine()) return;
     while (this.at < this.end && this.isLive) {
       if (this.builder.isIdle) {
         this.builder.begin(this.bytes[this.at] as number);
@@ -168,7 +156,9 @@ export class Parser {
   private readToken(type: number): boolean {
     switch (type) {
       case TypeByte.Bulk:
-        return this.readBulk();
+      case TypeByte.BulkError:
+      case TypeByte.Verbatim:
+        return this.readBulk(type);
       case TypeByte.Integer:
         return this.readInteger();
       case TypeByte.SimpleString:
@@ -186,14 +176,7 @@ export class Parser {
       case TypeByte.Boolean:
       case TypeByte.Double:
       case TypeByte.BigNumber:
-        return this.readScalarLine();
-      case TypeByte.BulkError:
-      case TypeByte.Verbatim:
-        return this.readTaggedBulk(type);
-      case TypeByte.Chunk:
-        return this.readChunk();
-      case TypeByte.End:
-        return this.readEnd();
+        return this.readScalarLine(type);
       default:
         return this.refuseType(type);
     }
@@ -201,50 +184,42 @@ export class Parser {
 
   // --- bulk strings ----------------------------------------------------------------------
 
-  private readBulk(): boolean {
+  private readBulk(type: number): boolean {
     const length = this.readLength(MAX_BULK_BYTES);
-    if (length < 0) return this.readOddBulk(length);
+    if (length < 0) return this.readNull(length);
+    if (length > MAX_TEXT_BYTES && !this.builder.isDropping && !this.has(Decode.Buffers)) {
+      this.builder.failReply(new ReplyTooLongError(`${length} bytes`));
+    }
     const start = this.cursor;
     const stop = start + length;
-    if (stop + 2 > this.end) return this.awaitBulk(length);
+    if (stop + 2 > this.end) return this.awaitBulk(type, length);
     if (!this.hasLineEndAt(stop)) return false;
     this.at = stop + 2;
-    return this.placeString(start, stop);
+    if (type === TypeByte.Bulk) return this.placeString(start, stop);
+    return type === TypeByte.Verbatim ? this.placeVerbatim(start, stop) : this.placeError(start, stop);
   }
 
-  /** Null, a streamed string, or still incomplete. */
-  private readOddBulk(length: number): boolean {
-    if (length === NO_LENGTH) return false;
+  /** Returns false for other results of `readLength`. */
+  private readNull(length: number): boolean {
+    if (length !== NULL_LENGTH) return false;
     this.at = this.cursor;
-    if (length === NULL_LENGTH) return this.builder.place(null);
-    return this.builder.open(FrameKind.ChunkedText, MAX_ELEMENTS, Ending.Terminator);
+    return this.builder.place(null);
   }
 
-  /** A bulk error, or a verbatim string, whose format is dropped. */
-  private readTaggedBulk(type: number): boolean {
-    const length = this.readPlainLength(MAX_BULK_BYTES);
-    if (length < 0) return false;
-    if (type === TypeByte.Verbatim && length < VERBATIM_TAG_BYTES) return this.refuse(NO_FORMAT);
-    if (type === TypeByte.BulkError) this.builder.noteError();
-    const start = this.cursor;
-    const stop = start + length;
-    if (stop + 2 > this.end) return this.awaitBulk(length);
-    if (!this.hasLineEndAt(stop)) return false;
-    if (type === TypeByte.BulkError) return this.placeError(start, stop);
+  /** The format of a verbatim string is dropped. */
+  private placeVerbatim(start: number, stop: number): boolean {
     const textStart = start + VERBATIM_TAG_BYTES;
     // A dropped string may have been skipped in pieces, so its format is not checked.
-    if (!this.builder.isDropping && this.bytes[textStart - 1] !== COLON) return this.refuse(NO_FORMAT);
-    this.at = stop + 2;
+    if (!this.builder.isDropping && (textStart > stop || this.bytes[textStart - 1] !== COLON)) {
+      return this.fail("a verbatim string without its format", start);
+    }
     return this.placeString(textStart, stop);
   }
 
   /** The header of a bulk string has arrived, the rest has not: waits for it, or reads it in pieces. */
-  private awaitBulk(length: number): boolean {
+  private awaitBulk(type: number, length: number): boolean {
     const { builder } = this;
-    if (length > MAX_TEXT_BYTES && !builder.isDropping && !this.has(Decode.Buffers)) {
-      builder.failReply(new ReplyTooLongError(`${length} bytes`));
-    }
-    const isBuffer = this.has(Decode.Buffers) && this.bytes[this.at] === TypeByte.Bulk;
+    const isBuffer = type === TypeByte.Bulk && this.has(Decode.Buffers);
     if (builder.isDropping || (isBuffer && isEarned(length, this.end - this.cursor))) {
       this.at = this.cursor;
       this.passing.begin(length, builder.isDropping);
@@ -266,72 +241,27 @@ export class Parser {
     const { builder } = this;
     if (builder.isDropping) return builder.place(null);
     if (this.has(Decode.Buffers)) return builder.place(copyBytes(this.bytes, start, stop));
-    if (stop - start > MAX_TEXT_BYTES) return this.refuseText(stop - start);
     return builder.place(decodeText(this.bytes, start, stop, this.isAscii));
-  }
-
-  /** The text is longer than the longest string: only its command fails. */
-  private refuseText(size: number): boolean {
-    this.builder.failReply(new ReplyTooLongError(`${size} bytes`));
-    return this.builder.place(null);
-  }
-
-  private readChunk(): boolean {
-    const { frame } = this.builder;
-    if (frame === null || frame.kind !== FrameKind.ChunkedText) return this.refuseType(TypeByte.Chunk);
-    const length = this.readPlainLength(MAX_BULK_BYTES - frame.index);
-    if (length < 0) return false;
-    const start = this.cursor;
-    const stop = start + length;
-    if (length === 0) {
-      this.at = start;
-      return this.placeChunks(frame);
-    }
-    if (stop + 2 > this.end) {
-      this.neededBytes = stop + 2 - this.at;
-      return false;
-    }
-    if (!this.hasLineEndAt(stop)) return false;
-    this.at = stop + 2;
-    frame.index += length;
-    if (!this.builder.isDropping) frame.elements.push(copyBytes(this.bytes, start, stop));
-    return true;
-  }
-
-  private placeChunks(frame: ReplyFrame): boolean {
-    const { builder } = this;
-    const size = frame.index;
-    const chunks = builder.takeChunks(frame);
-    if (chunks === null) return builder.place(null);
-    if (this.has(Decode.Buffers)) return builder.place(Buffer.concat(chunks));
-    if (size > MAX_TEXT_BYTES) return this.refuseText(size);
-    return builder.place(decodeText(Buffer.concat(chunks), 0, size, false));
   }
 
   // --- aggregates ------------------------------------------------------------------------
 
   private readList(type: number): boolean {
     const length = this.readLength(MAX_ELEMENTS);
-    if (length === NO_LENGTH) return false;
-    if (type === TypeByte.Push && (length < 0 || this.builder.frame !== null)) {
-      return this.refuse(length < 0 ? "a push without a length" : "a push inside a reply");
-    }
-    if (length === NULL_LENGTH && type !== TypeByte.List) return this.refuse("a negative length");
-    this.at = this.cursor;
-    if (length === NULL_LENGTH) return this.builder.place(null);
-    if (length === STREAMED_LENGTH) return this.builder.open(FrameKind.List, MAX_ELEMENTS, Ending.Terminator);
-    return this.builder.open(FrameKind.List, length, Ending.Count);
+    if (length < 0) return this.readNull(length);
+    if (type === TypeByte.Push && this.builder.frame !== null) return this.fail("a push inside a reply");
+    return this.open(FrameKind.List, length);
   }
 
   /** Pairs: a map, or metadata. */
   private readMap(type: number): boolean {
     const length = this.readLength(Math.floor(MAX_ELEMENTS / 2));
-    if (length === NO_LENGTH) return false;
-    if (length === NULL_LENGTH) return this.refuse("a negative length");
+    return length >= 0 && this.open(this.mapKind(type), length * 2);
+  }
+
+  private open(kind: FrameKind, count: number): boolean {
     this.at = this.cursor;
-    const isStreamed = length === STREAMED_LENGTH;
-    const ending = isStreamed ? Ending.TerminatorAfterPairs : Ending.Count;
-    return this.builder.open(this.mapKind(type), isStreamed ? MAX_ELEMENTS : length * 2, ending);
+    return this.builder.open(kind, count) || this.fail(`nesting deeper than ${MAX_DEPTH}`);
   }
 
   private mapKind(type: number): FrameKind {
@@ -340,76 +270,39 @@ export class Parser {
     return this.has(Decode.Resp3Shapes | Decode.Objects) ? FrameKind.Dictionary : FrameKind.List;
   }
 
-  private readEnd(): boolean {
-    const lineEnd = this.findLineEnd();
-    if (lineEnd < 0) return false;
-    if (lineEnd !== this.at + 1) return this.refuse("an end with a value");
-    if (!this.builder.end()) return false;
-    this.at = lineEnd + 2;
-    return true;
-  }
-
   // --- lines -----------------------------------------------------------------------------
 
   private readInteger(): boolean {
     const { bytes, at, end } = this;
-    const stop = Math.min(end - 1, at + 1 + EXACT_DIGITS);
+    const first = bytes[at + 1] === MINUS ? at + 2 : at + 1;
+    const stop = Math.min(end - 1, first + EXACT_DIGITS);
     let value = 0;
-    let i = at + 1;
+    let i = first;
     for (; i < stop; i++) {
       const digit = (bytes[i] as number) - ZERO;
       if (digit >>> 0 > 9) break;
       value = value * 10 + digit;
     }
-    const isPlain = i > at + 1 && i + 1 < end && bytes[i] === CR && bytes[i + 1] === LF;
+    const isPlain = i > first && i + 1 < end && bytes[i] === CR && bytes[i + 1] === LF;
     if (!isPlain || this.has(NO_NUMBERS)) return this.readUnusualInteger();
     this.at = i + 2;
     this.searched = 0;
-    return this.builder.place(value);
+    return this.builder.place(first > at + 1 ? 0 - value : value);
   }
 
-  /** With a sign, with many digits, wanted as text or bigint, or incomplete. */
+  /** With a plus, with many digits, wanted as text or bigint, or incomplete. */
   private readUnusualInteger(): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
-    const { bytes } = this;
-    const start = this.at + 1;
-    if (!isInteger(bytes, start, lineEnd)) return this.refuse("an integer that is not a number");
-    if (lineEnd - start > MAX_INTEGER_DIGITS) return this.refuse("an integer of more than 64 bits");
+    const text = decodeText(this.bytes, this.at + 1, lineEnd, this.isAscii);
+    if (!isInteger(text)) return this.fail("an integer that is not a number");
+    if (text.length > MAX_INTEGER_DIGITS) return this.fail("an integer of more than 64 bits");
     this.at = lineEnd + 2;
-    if (this.has(NO_NUMBERS))
-      return this.builder.place(decodeInteger(bytes, start, lineEnd, this.builder.decoding));
-    return this.builder.place(integerOf(bytes, start, lineEnd));
-  }
-
-  /** The position of the CR after a text, or -1. An overlong text fails its reply, and is skipped. */
-  private findTextEnd(): number {
-    const lineEnd = this.findLineEnd(Number.POSITIVE_INFINITY);
-    const isTooLong = (lineEnd < 0 ? this.end : lineEnd) - this.at > MAX_TEXT_LINE_BYTES;
-    if (!isTooLong || !this.isLive) return lineEnd;
-    this.builder.failReply(new ReplyTooLongError(`a line of more than ${MAX_TEXT_LINE_BYTES} bytes`));
-    if (lineEnd >= 0) return lineEnd;
-    this.isSkippingLine = true;
-    this.passLine();
-    return -1;
-  }
-
-  /** Skips the rest of an overlong text. Returns false while more bytes are to come. */
-  private passLine(): boolean {
-    const { bytes, end } = this;
-    this.searched = 0;
-    let i = this.at;
-    for (; i < end; i++) if (bytes[i] === CR || bytes[i] === LF) break;
-    this.at = i;
-    if (i === end || (bytes[i] === CR && i + 1 === end)) return false;
-    if (!this.hasLineEndAt(i)) return false;
-    this.at = i + 2;
-    this.isSkippingLine = false;
-    return this.builder.place(null);
+    return this.builder.place(integerOf(text, this.builder.decoding));
   }
 
   private readSimpleString(): boolean {
-    const lineEnd = this.findTextEnd();
+    const lineEnd = this.findLineEnd(MAX_TEXT_BYTES);
     if (lineEnd < 0) return false;
     const { builder, bytes } = this;
     const start = this.at + 1;
@@ -419,25 +312,25 @@ export class Parser {
   }
 
   private readError(): boolean {
-    const lineEnd = this.findTextEnd();
+    const lineEnd = this.findLineEnd(MAX_TEXT_BYTES);
     if (lineEnd < 0) return false;
-    this.builder.noteError();
     return this.placeError(this.at + 1, lineEnd);
   }
 
   /** The error whose text ends with the token at `stop`. */
   private placeError(start: number, stop: number): boolean {
     this.at = stop + 2;
+    this.builder.noteError();
     if (this.builder.isDropping) return this.builder.place(null);
     return this.builder.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
   }
 
-  private readScalarLine(): boolean {
+  private readScalarLine(type: number): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
-    const start = this.at + 1;
-    const value = decodeScalar(this.bytes, start, lineEnd, this.builder.decoding);
-    if (value === undefined) return this.refuse(scalarFault(this.bytes[this.at]));
+    const text = decodeText(this.bytes, this.at + 1, lineEnd, this.isAscii);
+    const value = decodeScalar(type, text, this.builder.decoding);
+    if (value === undefined) return this.fail(scalarFault(type));
     this.at = lineEnd + 2;
     return this.builder.place(value);
   }
@@ -447,19 +340,6 @@ export class Parser {
   /** One of the bits is set. */
   private has(bits: number): boolean {
     return (this.builder.decoding & bits) !== 0;
-  }
-
-  /** Like `readLength`, where neither null nor `?` is allowed. */
-  private readPlainLength(limit: number): number {
-    const length = this.readLength(limit);
-    if (length === NULL_LENGTH || length === STREAMED_LENGTH) this.refuse("a length is missing");
-    return length;
-  }
-
-  /** Ends the parser with an error about the current token. */
-  private refuse(what: string): false {
-    this.fail(what, this.at);
-    return false;
   }
 
   private refuseType(type: number): false {
@@ -482,9 +362,9 @@ export class Parser {
     }
     if (i === stop) return stop === this.end ? NO_LENGTH : this.refuseLength(i);
     if (bytes[i] !== CR || i === at + 1) {
-      length = this.readOddLength(i);
-      if (length === NO_LENGTH) return NO_LENGTH;
-      i += length === NULL_LENGTH ? 2 : 1;
+      if (i > at + 1 || !this.isMinusOne(i)) return this.refuseLength(i);
+      length = NULL_LENGTH;
+      i += 2;
       if (i < this.end && bytes[i] !== CR) return this.refuseLength(i);
     } else if (length > limit) return this.refuseLimit("length", length, limit);
     if (i + 1 >= this.end) return NO_LENGTH;
@@ -515,13 +395,13 @@ export class Parser {
   /** True if CRLF is at `place`; both bytes have arrived. */
   private hasLineEndAt(place: number): boolean {
     if (this.bytes[place] === CR && this.bytes[place + 1] === LF) return true;
-    this.fail("no CRLF behind the value", place);
-    return false;
+    return this.fail("no CRLF behind the value", place);
   }
 
-  /** Ends the parser with an error about the byte at `place`. */
-  private fail(what: string, place: number): void {
+  /** Ends the parser with an error about the byte at `place`, by default the current token. */
+  private fail(what: string, place = this.at): false {
     this.abandon(`Protocol error: ${what}, at byte ${this.input.origin + place} of the connection`);
+    return false;
   }
 
   private abandon(message: string): void {
@@ -529,14 +409,11 @@ export class Parser {
     this.isLive = false;
   }
 
-  /** `-1`, `?`, or an invalid length. `place` is the position after the digits. */
-  private readOddLength(place: number): number {
+  /** `-1` is at `place`, or its first character is, and it is allowed for this type. */
+  private isMinusOne(place: number): boolean {
     const { bytes, at, end } = this;
-    if (place > at + 1) return this.refuseLength(place);
-    if (bytes[place] === QUESTION) return STREAMED_LENGTH;
-    if (bytes[place] !== MINUS) return this.refuseLength(place);
-    if (place + 1 === end) return NO_LENGTH;
-    return bytes[place + 1] === ONE ? NULL_LENGTH : this.refuseLength(place);
+    const mayBeNull = bytes[at] === TypeByte.Bulk || bytes[at] === TypeByte.List;
+    return mayBeNull && bytes[place] === MINUS && (place + 1 === end || bytes[place + 1] === ONE);
   }
 
   private refuseLength(place: number): number {

@@ -10,8 +10,8 @@
 
 import { ReplyTooLongError } from "../errors";
 import { toError } from "../util/user-code";
-import { MAX_DEPTH, MAX_ELEMENTS, MAX_PREALLOCATED_SLOTS } from "./limits";
-import { Ending, FrameKind, hasEntries, ReplyFrame } from "./reply-frame";
+import { MAX_DEPTH, MAX_PREALLOCATED_SLOTS } from "./limits";
+import { FrameKind, hasEntries, ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
 import { BEGINS_REPLY, TypeByte } from "./type-byte";
@@ -19,8 +19,6 @@ import { BEGINS_REPLY, TypeByte } from "./type-byte";
 /** How a top-level reply is delivered when it is complete. */
 const Outcome = { Value: 0, Error: 1, Push: 2 } as const;
 type Outcome = (typeof Outcome)[keyof typeof Outcome];
-
-const MISPLACED = "a value among the chunks of a string";
 
 export class ReplyBuilder {
   /** `Decode` bits of the next value. */
@@ -31,8 +29,6 @@ export class ReplyBuilder {
   isDropping = false;
   /** The innermost open aggregate. */
   frame: ReplyFrame | null = null;
-  /** The reason why the last `open`, `place` or `end` was refused. */
-  refusal = "";
   private outcome: Outcome = Outcome.Value;
   private depth = 0;
   private readonly frames: ReplyFrame[] = [];
@@ -68,81 +64,53 @@ export class ReplyBuilder {
     for (let i = 0; i < this.depth; i++) (this.frames[i] as ReplyFrame).drop();
   }
 
-  /** Opens an aggregate of `count` elements. Returns false if that is refused. */
-  open(kind: FrameKind, count: number, ending: Ending): boolean {
-    const outer = this.frame;
-    if (outer !== null && outer.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
-    if (this.depth === MAX_DEPTH) return this.refuse(`nesting deeper than ${MAX_DEPTH}`);
+  /** Opens an aggregate of `count` elements. Returns false if it is nested too deep. */
+  open(kind: FrameKind, count: number): boolean {
+    if (this.depth === MAX_DEPTH) return false;
     if (this.depth === 0) this.slotsLeft = MAX_PREALLOCATED_SLOTS;
     if (this.depth === this.frames.length) this.frames.push(new ReplyFrame());
     const frame = this.frames[this.depth++] as ReplyFrame;
     this.frame = frame;
     frame.decoding = this.decoding;
-    frame.ending = ending;
     if (kind === FrameKind.Attribute && this.attributeDepth === 0) {
       this.attributeDepth = this.depth;
       this.isDropping = true;
     }
-    const hasSlots = kind === FrameKind.List && ending === Ending.Count && !this.isDropping;
-    const slots = hasSlots ? Math.min(count, this.slotsLeft) : 0;
+    const slots = kind === FrameKind.List && !this.isDropping ? Math.min(count, this.slotsLeft) : 0;
     this.slotsLeft -= slots;
     frame.open(kind, count, slots);
     if (hasEntries(kind)) this.decoding = keyDecoding(frame.decoding);
     return count > 0 || this.finish(frame);
   }
 
-  /** Places a value. Returns false if no value is allowed there. */
-  place(value: Reply): boolean {
+  /** Places a value, and closes the aggregates that it completes. */
+  place(value: Reply): true {
     const frame = this.frame;
     if (frame === null) {
       this.deliver(value);
       return true;
     }
-    if (frame.kind !== FrameKind.List) {
-      if (!this.placeSpecial(frame, value)) return false;
-    } else if (!this.isDropping) frame.elements[frame.index] = value;
+    if (frame.kind !== FrameKind.List) this.placeSpecial(frame, value);
+    else if (!this.isDropping) frame.elements[frame.index] = value;
     frame.index++;
     return --frame.left > 0 || this.finish(frame);
   }
 
-  /** Handles the terminator of a streamed aggregate. */
-  end(): boolean {
-    const frame = this.frame;
-    if (frame === null || frame.ending === Ending.Count) return this.refuse("an end without a beginning");
-    if (frame.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
-    if (frame.ending === Ending.TerminatorAfterPairs && (frame.index & 1) === 1) {
-      return this.refuse("a key without a value");
-    }
-    return this.finish(frame);
-  }
-
-  /** Ends a chunked text: its chunks, or null if they were dropped. */
-  takeChunks(frame: ReplyFrame): Buffer[] | null {
-    const chunks = this.isDropping ? null : (frame.close() as Buffer[]);
-    this.pop(frame);
-    return chunks;
-  }
-
-  private placeSpecial(frame: ReplyFrame, value: Reply): boolean {
-    if (frame.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
-    if (!hasEntries(frame.kind)) return true;
+  private placeSpecial(frame: ReplyFrame, value: Reply): void {
+    if (!hasEntries(frame.kind)) return;
     const isKey = (frame.index & 1) === 0;
     this.decoding = isKey ? frame.decoding : keyDecoding(frame.decoding);
-    if (this.isDropping) return true;
+    if (this.isDropping) return;
     try {
       frame.addEntry(value);
     } catch (error) {
       // An aggregate as a map key becomes JSON, which may be longer than any string.
       this.failReply(error instanceof RangeError ? new ReplyTooLongError("a map key") : toError(error));
     }
-    return true;
   }
 
   /** Closes the innermost aggregate and places it in the enclosing one. */
-  private finish(frame: ReplyFrame): boolean {
-    if (frame.left === 0 && frame.ending !== Ending.Count) {
-      return this.refuse(`more than ${MAX_ELEMENTS} elements`);
-    }
+  private finish(frame: ReplyFrame): true {
     if (frame.kind === FrameKind.Attribute) {
       this.endAttribute(frame);
       return true;
@@ -178,11 +146,6 @@ export class ReplyBuilder {
     } else if (this.outcome === Outcome.Value) this.sink.onReply(value);
     else if (this.outcome === Outcome.Error) this.sink.onErrorReply(value as Error);
     else this.sink.onPush(value as Reply[]);
-  }
-
-  private refuse(what: string): false {
-    this.refusal = what;
-    return false;
   }
 }
 

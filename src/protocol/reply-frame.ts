@@ -13,33 +13,19 @@ export const FrameKind = {
   Dictionary: 1,
   /** Metadata before a value: read and dropped. */
   Attribute: 2,
-  /** A string in chunks of unknown number. */
-  ChunkedText: 3,
   /** A map that becomes a `Map`. */
-  Map: 4,
+  Map: 3,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-
-/** The end of an aggregate. */
-export const Ending = {
-  /** Announced by the number of its elements. */
-  Count: 0,
-  /** By a terminator. */
-  Terminator: 1,
-  /** By a terminator after a whole number of pairs. */
-  TerminatorAfterPairs: 2,
-} as const;
-export type Ending = (typeof Ending)[keyof typeof Ending];
 
 /** An empty placeholder that is never modified. */
 const NO_ELEMENTS: Reply[] = [];
 
 export class ReplyFrame {
   kind: FrameKind = FrameKind.List;
-  ending: Ending = Ending.Count;
-  /** Remaining elements, or the most that may still follow. */
+  /** Remaining elements. */
   left = 0;
-  /** Elements so far; bytes so far of a chunked text. */
+  /** Elements so far. */
   index = 0;
   /** The `Decode` bits outside the frame; inside they differ for the keys of a dictionary. */
   decoding = 0;

@@ -16,13 +16,9 @@ export const TypeByte = {
   Set: 0x7e, // ~
   Push: 0x3e, // >
   Attribute: 0x7c, // |
-  /** A piece of a streamed string. */
-  Chunk: 0x3b, // ;
-  /** The end of a streamed aggregate. */
-  End: 0x2e, // .
 } as const;
 
 /** 1 for the first bytes of replies other than pushes and metadata. */
 export const BEGINS_REPLY = new Uint8Array(256);
 for (const type of Object.values(TypeByte)) BEGINS_REPLY[type] = 1;
-for (const type of [TypeByte.Push, TypeByte.Attribute, TypeByte.Chunk, TypeByte.End]) BEGINS_REPLY[type] = 0;
+for (const type of [TypeByte.Push, TypeByte.Attribute]) BEGINS_REPLY[type] = 0;

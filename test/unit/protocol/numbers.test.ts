@@ -8,11 +8,7 @@ import {
   isInteger,
   writeDigits,
 } from "../../../src/protocol/numbers";
-
-function isDoubleText(text: string): boolean {
-  const bytes = Buffer.from(`,${text}\r\n`);
-  return isDouble(bytes, 1, bytes.length - 2);
-}
+import { Decode } from "../../../src/protocol/resp-types";
 
 describe("numbers", () => {
   it("counts and writes digits", () => {
@@ -30,9 +26,10 @@ describe("numbers", () => {
 
   it("reads integers exactly up to 2^53 - 1, and beyond as Number does", () => {
     const check = (text: string): void => {
-      const bytes = Buffer.from(`:${text}\r\n`);
-      expect(isInteger(bytes, 1, bytes.length - 2)).to.equal(true);
-      expect(integerOf(bytes, 1, bytes.length - 2)).to.equal(Number(text) + 0);
+      expect(isInteger(text)).to.equal(true);
+      expect(integerOf(text, 0)).to.equal(Number(text) + 0);
+      expect(integerOf(text, Decode.BigInts)).to.equal(BigInt(text));
+      expect(integerOf(text, Decode.StringNumbers)).to.equal(text);
     };
     fc.assert(fc.property(fc.maxSafeInteger(), (value) => check(String(value))));
     fc.assert(fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n }), (value) => check(String(value))));
@@ -42,7 +39,7 @@ describe("numbers", () => {
 
   it("knows integers", () => {
     for (const text of ["", "-", "+", "1a", "a1", "--1", "1-", "1.0", " 1", "1 ", "/", ":"]) {
-      expect(isInteger(Buffer.from(text), 0, text.length), text).to.equal(false);
+      expect(isInteger(text), text).to.equal(false);
     }
   });
 
@@ -57,7 +54,7 @@ describe("numbers", () => {
       ["NaN", Number.NaN],
     ];
     for (const [text, value] of words) {
-      expect(isDoubleText(text), text).to.equal(true);
+      expect(isDouble(text), text).to.equal(true);
       expect(doubleOf(text)).to.deep.equal(value);
     }
     for (const text of [
@@ -71,7 +68,7 @@ describe("numbers", () => {
       "1.25e-300",
       "17976931348623157e292",
     ]) {
-      expect(isDoubleText(text), text).to.equal(true);
+      expect(isDouble(text), text).to.equal(true);
       expect(doubleOf(text)).to.equal(Number(text));
     }
     for (const text of [
@@ -89,12 +86,12 @@ describe("numbers", () => {
       "nanx",
       "1,5",
     ]) {
-      expect(isDoubleText(text), text).to.equal(false);
+      expect(isDouble(text), text).to.equal(false);
     }
     fc.assert(
       fc.property(fc.double(), (value) => {
         const text = String(value).replace("Infinity", "inf").replace("NaN", "nan");
-        expect(isDoubleText(text)).to.equal(true);
+        expect(isDouble(text)).to.equal(true);
         // The text of -0 has no sign.
         expect(doubleOf(text)).to.deep.equal(value + 0);
       }),

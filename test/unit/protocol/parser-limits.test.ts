@@ -9,8 +9,8 @@ const BAD_WIRES: readonly (readonly [wire: string, message: RegExp])[] = [
   ["hello\r\n", /^Unknown RESP type 104 "h"\. Please report this\./],
   ["\r\n", /^Unknown RESP type 13 "\r"\. Please report this\./],
   [";3\r\nabc\r\n", /^Unknown RESP type 59 ";"\. Please report this\./],
-  [".\r\n", /end without a beginning, at byte 0/],
-  ["*1\r\n.\r\n", /end without a beginning, at byte 4/],
+  [".\r\n", /Unknown RESP type 46/],
+  ["*1\r\n.\r\n", /Unknown RESP type 46/],
   ["$-2\r\n", /bad length of "\$"/],
   ["$-1x\r\n", /bad length/],
   ["$-\r\n", /bad length/],
@@ -29,11 +29,11 @@ const BAD_WIRES: readonly (readonly [wire: string, message: RegExp])[] = [
   ["*-2\r\n", /bad length/],
   ["*2147483648\r\n", /length of 2147483648, above the limit of 2147483647/],
   ["*x\r\n", /bad length of "\*"/],
-  ["%-1\r\n", /negative length/],
+  ["%-1\r\n", /bad length/],
   ["%1073741824\r\n", /limit/],
-  ["~-1\r\n", /negative length/],
-  [">-1\r\n", /push without a length/],
-  [">?\r\n", /push without a length/],
+  ["~-1\r\n", /bad length/],
+  [">-1\r\n", /bad length/],
+  [">?\r\n", /bad length/],
   ["*1\r\n>1\r\n+a\r\n", /push inside a reply, at byte 4/],
   [":\r\n", /integer that is not a number/],
   [":-\r\n", /integer that is not a number/],
@@ -70,16 +70,10 @@ const BAD_WIRES: readonly (readonly [wire: string, message: RegExp])[] = [
   ["(1.5\r\n", /big number that is not a number/],
   ["=3\r\ntxt\r\n", /verbatim string without its format/],
   ["=5\r\ntxt-a\r\n", /verbatim string without its format/],
-  ["=-1\r\n", /length is missing/],
-  ["!?\r\n", /length is missing/],
-  ["$?\r\n:1\r\n", /value among the chunks of a string/],
-  ["$?\r\n*0\r\n", /value among the chunks of a string/],
-  ["$?\r\n.\r\n", /value among the chunks of a string/],
-  ["$?\r\n;-1\r\n", /length is missing/],
-  ["$?\r\n;1\r\nab\r\n", /no CRLF/],
-  ["%?\r\n+a\r\n.\r\n", /key without a value/],
-  ["|?\r\n+a\r\n.\r\n", /key without a value/],
-  ["*?\r\n.x\r\n", /end with a value/],
+  ["=-1\r\n", /bad length of "="/],
+  ["!-1\r\n", /bad length of "!"/],
+  ["$?\r\n;1\r\na\r\n;0\r\n", /bad length of "\$"/],
+  ["*?\r\n.\r\n", /bad length of "\*"/],
   ["|1\r\n+a\r\n:x\r\n:1\r\n", /integer that is not a number/],
 ];
 
@@ -134,7 +128,7 @@ describe("parser: limits", () => {
     }
   });
 
-  it("takes errors and statuses of any length, and fails one that is too long alone", () => {
+  it("takes errors and statuses of any length", () => {
     for (const feed of FEEDS) {
       const text = "x".repeat(MAX_LINE_BYTES * 5);
       expect(parse([`+${text}\r\n:1\r\n`], 0, feed)).to.deep.equal([
@@ -144,29 +138,8 @@ describe("parser: limits", () => {
       const [[kind, error]] = parse([`-ERR ${text}\r\n`], 0, feed) as [[string, Error]];
       expect([kind, error.message]).to.deep.equal(["error", `ERR ${text}`]);
     }
-    const piece = Buffer.alloc(1024 * 1024, "x");
-    for (const feed of FEEDS) {
-      for (const [before, behind] of [
-        ["+", "\r\n"],
-        ["-", "\r\n"],
-        ["*3\r\n:1\r\n+", "\r\n:2\r\n"],
-      ] as const) {
-        const sink = new RecordingSink();
-        const parser = new Parser(sink);
-        feed(parser, Buffer.from(before));
-        for (let i = 0; i < 17; i++) feed(parser, piece);
-        const growth = memoryGrowth(() => {
-          for (let i = 0; i < 40; i++) parser.push(piece);
-          return parser;
-        });
-        expect(growth).to.be.below(4 * 1024 * 1024);
-        for (const byte of behind) feed(parser, Buffer.from(byte));
-        feed(parser, Buffer.from(":7\r\n"));
-        const [[kind, error], ...others] = sink.events as [[string, Error & { code: string }]];
-        expect([kind, error.code]).to.deep.equal(["error", "REPLY_TOO_LONG"]);
-        expect(others).to.deep.equal([["reply", 7]]);
-      }
-    }
+    const long = "x".repeat(17 * 1024 * 1024);
+    for (const feed of FEEDS) expect(parse([`+${long}\r\n`], 0, feed)[0]![1] === long).to.equal(true);
   });
 
   it("gives up on a number of 32 MiB after 64 KiB", () => {
@@ -211,7 +184,7 @@ describe("parser: limits", () => {
   });
 
   it("survives a nest of 100,000 levels of every kind", () => {
-    for (const level of ["*1\r\n", "~1\r\n", "%1\r\n", "%1\r\n:1\r\n", "|1\r\n", "*?\r\n", "%?\r\n:1\r\n"]) {
+    for (const level of ["*1\r\n", "~1\r\n", "%1\r\n", "%1\r\n:1\r\n", "|1\r\n"]) {
       for (const decoding of [0, Decode.Resp3Shapes]) {
         const events = parse([level.repeat(100_000)], decoding);
         expect(events.length).to.equal(1);
@@ -230,7 +203,6 @@ describe("parser: limits", () => {
       "*65536\r\n".repeat(1000),
       `$${MAX_BULK_BYTES}\r\nabc`,
       `*3\r\n$${MAX_BULK_BYTES}\r\nabc`,
-      "$?\r\n;536870912\r\nabc",
       "!536870000\r\nabc",
     ];
     for (const feed of FEEDS) {

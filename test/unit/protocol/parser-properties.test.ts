@@ -39,15 +39,6 @@ const lineText = fc
   .string({ unit: "grapheme", maxLength: 30 })
   .map((value) => Buffer.from(value.replaceAll("\r", "")));
 
-function cut(value: Buffer, size: number): Buffer {
-  const parts: Buffer[] = [];
-  for (let at = 0; at < value.length; at += size) {
-    const piece = value.subarray(at, at + size);
-    parts.push(wire(`;${piece.length}\r\n`, piece, "\r\n"));
-  }
-  return wire("$?\r\n", ...parts, ";0\r\n");
-}
-
 const resp2Leaf: fc.Arbitrary<Node> = fc.oneof(
   lineText.map((value) => text(value, wire("+", value, "\r\n"))),
   body.map((value) => text(value, wire(`$${value.length}\r\n`, value, "\r\n"))),
@@ -80,7 +71,6 @@ const resp3Leaf: fc.Arbitrary<Node> = fc.oneof(
   fc.bigInt().map((value) => constant(`(${value}\r\n`, String(value))),
   body.map((value) => constant2(value)),
   body.map((value) => text(value, wire(`=${value.length + 4}\r\n`, "txt:", value, "\r\n"))),
-  fc.tuple(body, fc.integer({ min: 1, max: 50 })).map(([value, size]) => text(value, cut(value, size))),
 );
 
 function constant2(message: Buffer): Node {
@@ -90,20 +80,18 @@ function constant2(message: Buffer): Node {
   };
 }
 
-function list(type: string, elements: readonly Node[], isStreamed: boolean): Node {
+function list(type: string, elements: readonly Node[]): Node {
   const inner = elements.map((element) => element.wire);
   return {
-    wire: isStreamed
-      ? wire(`${type}?\r\n`, ...inner, ".\r\n")
-      : wire(`${type}${elements.length}\r\n`, ...inner),
+    wire: wire(`${type}${elements.length}\r\n`, ...inner),
     expect: (flags) => elements.map((element) => element.expect(flags)),
   };
 }
 
-function map(keys: readonly string[], values: readonly Node[], isStreamed: boolean): Node {
+function map(keys: readonly string[], values: readonly Node[]): Node {
   const pairs = keys.map((key, i) => wire(`$${Buffer.byteLength(key)}\r\n${key}\r\n`, values[i]!.wire));
   return {
-    wire: isStreamed ? wire("%?\r\n", ...pairs, ".\r\n") : wire(`%${keys.length}\r\n`, ...pairs),
+    wire: wire(`%${keys.length}\r\n`, ...pairs),
     expect: (flags) => {
       if ((flags & Resp3Shapes) !== 0) {
         return Object.fromEntries(keys.map((key, i) => [key, values[i]!.expect(flags)]));
@@ -128,12 +116,10 @@ const { reply3 } = fc.letrec<{ reply3: Node; many: Node[] }>((tie) => ({
   reply3: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
     resp3Leaf,
+    fc.tuple(fc.constantFrom("*", "~"), tie("many")).map(([type, elements]) => list(type, elements)),
     fc
-      .tuple(fc.constantFrom("*", "~"), tie("many"), fc.boolean())
-      .map(([type, elements, isStreamed]) => list(type, elements, isStreamed)),
-    fc
-      .tuple(tie("many"), fc.array(key, { minLength: 6, maxLength: 6 }), fc.boolean())
-      .map(([values, keys, isStreamed]) => map(keys.slice(0, values.length), values, isStreamed)),
+      .tuple(tie("many"), fc.array(key, { minLength: 6, maxLength: 6 }))
+      .map(([values, keys]) => map(keys.slice(0, values.length), values)),
     fc.tuple(tie("reply3"), tie("many")).map(([node, metadata]) => withMetadata(node, metadata)),
   ),
 }));
@@ -142,7 +128,7 @@ const { reply2 } = fc.letrec<{ reply2: Node }>((tie) => ({
   reply2: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
     resp2Leaf,
-    fc.array(tie("reply2"), { maxLength: 8 }).map((elements) => list("*", elements, false)),
+    fc.array(tie("reply2"), { maxLength: 8 }).map((elements) => list("*", elements)),
   ),
 }));
 
@@ -180,7 +166,7 @@ describe("parser: random replies", () => {
     fc.assert(fc.property(fc.array(reply2, { maxLength: 5 }), places, flags, checkReadBack), fixedRuns(400));
   }).timeout(PATIENCE_MS);
 
-  it("reads back RESP3 with metadata and streamed forms, in every mode", () => {
+  it("reads back RESP3 with metadata, in every mode", () => {
     const flags = fc.nat(Buffers | StringNumbers | Resp3Shapes);
     fc.assert(fc.property(fc.array(reply3, { maxLength: 5 }), places, flags, checkReadBack), fixedRuns(600));
   }).timeout(PATIENCE_MS);

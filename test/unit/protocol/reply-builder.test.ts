@@ -1,15 +1,14 @@
-/** Values put together to replies, without bytes: nesting, metadata, streamed aggregates, what is refused and what is dropped. */
+/** Values put together to replies, without bytes: nesting, metadata, what is refused and what is dropped. */
 
 import { expect } from "chai";
 import { MAX_DEPTH, MAX_PREALLOCATED_SLOTS } from "../../../src/protocol/limits";
 import { ReplyBuilder } from "../../../src/protocol/reply-builder";
-import { Ending, FrameKind, type ReplyFrame } from "../../../src/protocol/reply-frame";
+import { FrameKind, type ReplyFrame } from "../../../src/protocol/reply-frame";
 import { Decode } from "../../../src/protocol/resp-types";
 import { TypeByte } from "../../../src/protocol/type-byte";
 import { RecordingSink } from "./recording-sink";
 
-const { List, Dictionary, Attribute, ChunkedText } = FrameKind;
-const { Count, Terminator, TerminatorAfterPairs } = Ending;
+const { List, Dictionary, Attribute } = FrameKind;
 
 describe("ReplyBuilder", () => {
   let sink: RecordingSink;
@@ -25,9 +24,9 @@ describe("ReplyBuilder", () => {
 
   it("hands a reply over once, when its last element has come", () => {
     expect(builder.isIdle).to.equal(false);
-    builder.open(List, 2, Count);
+    builder.open(List, 2);
     builder.place("a");
-    builder.open(List, 1, Count);
+    builder.open(List, 1);
     expect(sink.events).to.deep.equal([]);
     builder.place("b");
     expect(sink.events).to.deep.equal([["reply", ["a", ["b"]]]]);
@@ -36,9 +35,9 @@ describe("ReplyBuilder", () => {
   });
 
   it("closes aggregates without elements at once, however deep", () => {
-    builder.open(List, 2, Count);
-    builder.open(Dictionary, 0, Count);
-    builder.open(List, 0, Count);
+    builder.open(List, 2);
+    builder.open(Dictionary, 0);
+    builder.open(List, 0);
     expect(sink.events).to.deep.equal([["reply", [{}, []]]]);
   });
 
@@ -46,10 +45,10 @@ describe("ReplyBuilder", () => {
     builder.place("a");
     builder.begin(TypeByte.Push);
     expect(builder.decoding).to.equal(Decode.Buffers | Decode.Messages);
-    builder.open(List, 1, Count);
+    builder.open(List, 1);
     builder.place(Buffer.from("x"));
     builder.begin(TypeByte.Bulk);
-    builder.open(List, 2, Count);
+    builder.open(List, 2);
     builder.place("b");
     builder.place("c");
     expect(sink.asked).to.equal(2);
@@ -61,7 +60,7 @@ describe("ReplyBuilder", () => {
     builder.noteError();
     builder.place(error);
     builder.begin(TypeByte.Bulk);
-    builder.open(List, 1, Count);
+    builder.open(List, 1);
     builder.noteError();
     builder.place(error);
     expect(sink.events).to.deep.equal([
@@ -73,7 +72,7 @@ describe("ReplyBuilder", () => {
   it("reads the keys of a dictionary as text with numbers as they were sent, and its values as wanted", () => {
     begin(Decode.Buffers | Decode.Resp3Shapes);
     const seen: number[] = [];
-    builder.open(Dictionary, 4, Count);
+    builder.open(Dictionary, 4);
     for (const value of ["1", Buffer.from("a"), "2", Buffer.from("b")]) {
       seen.push(builder.decoding);
       builder.place(value);
@@ -86,8 +85,8 @@ describe("ReplyBuilder", () => {
 
   it("returns to the decoding around a dictionary", () => {
     begin(Decode.Buffers);
-    builder.open(List, 2, Count);
-    builder.open(Dictionary, 2, Count);
+    builder.open(List, 2);
+    builder.open(Dictionary, 2);
     builder.place("k");
     builder.place("v");
     expect((builder.decoding & Decode.Buffers) !== 0).to.equal(true);
@@ -96,11 +95,11 @@ describe("ReplyBuilder", () => {
   });
 
   it("drops metadata, also metadata of metadata and inside a reply", () => {
-    builder.open(List, 2, Count);
+    builder.open(List, 2);
     builder.place("a");
-    builder.open(Attribute, 2, Count);
+    builder.open(Attribute, 2);
     builder.place("ttl");
-    builder.open(Attribute, 2, Count);
+    builder.open(Attribute, 2);
     builder.place("inner");
     builder.place("1");
     expect(builder.isDropping).to.equal(true);
@@ -115,7 +114,7 @@ describe("ReplyBuilder", () => {
     builder = new ReplyBuilder(sink);
     builder.begin(TypeByte.Attribute);
     expect(builder.isIdle).to.equal(false);
-    builder.open(Attribute, 2, Count);
+    builder.open(Attribute, 2);
     builder.place("a");
     builder.place("b");
     expect(builder.isIdle).to.equal(true);
@@ -125,8 +124,8 @@ describe("ReplyBuilder", () => {
 
   it("goes on dropping behind metadata inside a reply that has failed", () => {
     const error = new Error("too long");
-    builder.open(List, 3, Count);
-    builder.open(Attribute, 2, Count);
+    builder.open(List, 3);
+    builder.open(Attribute, 2);
     builder.failReply(error);
     builder.place("a");
     builder.place("b");
@@ -142,86 +141,26 @@ describe("ReplyBuilder", () => {
 
   it("fails one reply with the first of its failures", () => {
     const first = new Error("first");
-    builder.open(List, 1, Count);
+    builder.open(List, 1);
     builder.failReply(first);
     builder.failReply(new Error("second"));
     builder.place(null);
     expect(sink.events).to.deep.equal([["error", first]]);
   });
 
-  it("ends streamed aggregates at their terminator", () => {
-    builder.open(List, 2 ** 31, Terminator);
-    builder.place("a");
-    builder.open(Dictionary, 2 ** 31, TerminatorAfterPairs);
-    builder.place("k");
-    builder.place("v");
-    expect(builder.end()).to.equal(true);
-    expect(builder.end()).to.equal(true);
-    expect(sink.events).to.deep.equal([["reply", ["a", { k: "v" }]]]);
-  });
-
-  it("refuses a terminator that ends nothing", () => {
-    expect(builder.end()).to.equal(false);
-    expect(builder.refusal).to.equal("an end without a beginning");
-    builder.open(List, 2, Count);
-    expect(builder.end()).to.equal(false);
-    expect(builder.refusal).to.equal("an end without a beginning");
-  });
-
-  it("refuses half a pair", () => {
-    builder.open(Dictionary, 2 ** 31, TerminatorAfterPairs);
-    builder.place("k");
-    expect(builder.end()).to.equal(false);
-    expect(builder.refusal).to.equal("a key without a value");
-  });
-
-  it("refuses a streamed aggregate that has no end", () => {
-    builder.open(List, 2, Terminator);
-    expect(builder.place("a")).to.equal(true);
-    expect(builder.place("b")).to.equal(false);
-    expect(builder.refusal).to.match(/^more than \d+ elements$/);
-  });
-
-  it("refuses a value, an aggregate and an end among the chunks of a text, and gives the chunks", () => {
-    builder.open(List, 1, Count);
-    builder.open(ChunkedText, 9, Terminator);
-    const frame = builder.frame as ReplyFrame;
-    frame.elements.push(Buffer.from("x"));
-    for (const refused of [
-      () => builder.place("a"),
-      () => builder.open(List, 1, Count),
-      () => builder.end(),
-    ]) {
-      builder.refusal = "";
-      expect(refused()).to.equal(false);
-      expect(builder.refusal).to.equal("a value among the chunks of a string");
-    }
-    expect(builder.takeChunks(frame)).to.deep.equal([Buffer.from("x")]);
-    builder.place("x");
-    expect(sink.events).to.deep.equal([["reply", ["x"]]]);
-  });
-
-  it("gives no chunks of what is dropped", () => {
-    builder.open(List, 1, Count);
-    builder.failReply(new Error("no"));
-    builder.open(ChunkedText, 9, Terminator);
-    expect(builder.takeChunks(builder.frame as ReplyFrame)).to.equal(null);
-  });
-
   it("refuses to nest without a bound", () => {
-    for (let depth = 0; depth < MAX_DEPTH; depth++) expect(builder.open(List, 1, Count)).to.equal(true);
-    expect(builder.open(List, 1, Count)).to.equal(false);
-    expect(builder.refusal).to.equal(`nesting deeper than ${MAX_DEPTH}`);
+    for (let depth = 0; depth < MAX_DEPTH; depth++) expect(builder.open(List, 1)).to.equal(true);
+    expect(builder.open(List, 1)).to.equal(false);
   });
 
   it("allocates ahead no more places for one reply than the bound, and as many again for the next", () => {
-    builder.open(List, 2 ** 30, Count);
+    builder.open(List, 2 ** 30);
     expect((builder.frame as ReplyFrame).elements.length).to.equal(MAX_PREALLOCATED_SLOTS);
-    builder.open(List, 2 ** 30, Count);
+    builder.open(List, 2 ** 30);
     expect((builder.frame as ReplyFrame).elements.length).to.equal(0);
     begin();
     for (let round = 0; round < 2; round++) {
-      builder.open(List, 2, Count);
+      builder.open(List, 2);
       expect((builder.frame as ReplyFrame).elements.length).to.equal(2);
       builder.place("a");
       builder.place("b");
@@ -232,7 +171,7 @@ describe("ReplyBuilder", () => {
   it("fails a reply whose key cannot be written as text, and reads the rest of it", () => {
     const circle: unknown[] = [];
     circle.push(circle);
-    builder.open(Dictionary, 4, Count);
+    builder.open(Dictionary, 4);
     for (const value of [circle, "v", "k", "w"]) expect(builder.place(value)).to.equal(true);
     expect(sink.events.map(([kind]) => kind)).to.deep.equal(["error"]);
   });
