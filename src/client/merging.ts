@@ -27,21 +27,13 @@ export const mergers = new LatePart(
   () => require("../merging/merger") as typeof import("../merging/merger"),
 );
 
-const known = new Map<string, BatchMerging>();
-
-/** Null without these options. Equal options have one result, so that its forms are found once. */
+/** Null without these options. */
 export function mergingOf(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
   const merged = namesOf(merge);
   if (merged.length === 0 && !coalesces) return null;
   // Commands are merged later, when an error would reach no caller.
   mergers.get();
-  const name = `${merged.join()} ${coalesces}`;
-  let merging = known.get(name);
-  if (merging === undefined) {
-    merging = { merged, coalesces };
-    known.set(name, merging);
-  }
-  return merging;
+  return { merged, coalesces };
 }
 
 /** Throws an `OptionError` unless the value is a boolean or a list of commands that can be merged. */
@@ -61,5 +53,5 @@ function isMergeable(name: unknown): boolean {
 
 function namesOf(merge: MergeChoice | undefined): readonly string[] {
   if (merge === true) return EXACT;
-  return merge ? [...new Set(merge)].sort() : [];
+  return merge ? [...merge] : [];
 }

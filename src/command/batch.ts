@@ -68,8 +68,6 @@ export class Batch {
   isGuarded = false;
   /** An automatic batch that was held back until another one was answered. */
   isHeld = false;
-  /** An automatic batch whose task has more commands, which are sent without waiting for its replies. */
-  isFollowed = false;
   /** Null without a subscriber. */
   trace: BatchTrace | null = null;
   /** Null: every command is sent unchanged. */

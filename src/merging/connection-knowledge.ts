@@ -41,6 +41,9 @@ export class ConnectionKnowledge {
   /** A number: the runs that are still sent singly. */
   private readonly states = new Map<Form, "asked" | "proven" | number>();
 
+  /** @param connection Null before the first one. */
+  constructor(readonly connection: object | null) {}
+
   /** The server would run it for this user: with every key, if the form has keys of several callers. */
   isProven(form: Form): boolean {
     return this.states.get(form) === "proven";
@@ -57,9 +60,10 @@ export class ConnectionKnowledge {
 
   /** True if the error concerns the form: its members may succeed singly. Remembers a refusal. */
   learn(form: Form, { message }: Error): boolean {
-    if (!isRefusal(message)) return DIVIDED.test(message);
+    const isForbidden = FORBIDDEN.test(message);
+    if (!isForbidden && !UNSUPPORTED.test(message)) return DIVIDED.test(message);
     // A server does not learn a command.
-    const resting = FORBIDDEN.test(message) ? RESTING_RUNS : Number.POSITIVE_INFINITY;
+    const resting = isForbidden ? RESTING_RUNS : Number.POSITIVE_INFINITY;
     this.states.set(form, resting);
     const { single, spec } = form;
     debug('"%s" is not merged in %s runs: "%s" was refused: %s', single, resting, spec.name, message);
@@ -87,8 +91,4 @@ function proofOf({ isOneKey, isWrite }: Form, args: readonly Argument[]): Argume
 /** The reply to a proof shows that the user may use the form. */
 function isConsent({ isWrite }: Form, { message }: Error): boolean {
   return ELSEWHERE.test(message) || (isWrite && MISCOUNTED.test(message));
-}
-
-function isRefusal(message: string): boolean {
-  return FORBIDDEN.test(message) || UNSUPPORTED.test(message);
 }

@@ -62,7 +62,8 @@ function textOf(command: Command): string {
   return text;
 }
 
-function keyNames({ spec, args }: Command): string[] {
+/** The keys as strings that are equal for equal bytes. */
+export function keyNames({ spec, args }: Command): string[] {
   return keyPositions(spec, args).map((position) => bytesOf(args[position] as Argument));
 }
 

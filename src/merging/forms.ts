@@ -10,6 +10,7 @@
  * HSET, SADD and ZADD are missing: their reply is one sum, which cannot be divided.
  */
 
+import type { Command } from "../command/command";
 import { CommandFlag, type CommandSpec, withoutMappers } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 
@@ -51,30 +52,25 @@ function form(
   };
 }
 
-const FORMS: readonly Form[] = [
-  form("hget", "hmget", { replies: "elements", least: 2 }),
-  form("sismember", "smismember", { replies: "elements", least: 2 }),
-  form("zscore", "zmscore", { replies: "elements", least: 2 }),
-  form("get", "mget", { replies: "elements", least: 1 }),
-  form("set", "mset", { replies: "same", least: 2 }),
-  form("hmset", "hmset", { replies: "same", least: 3, step: 2 }),
-  form("rpush", "rpush", { replies: "length", least: 2, step: 1 }),
-  form("lpush", "lpush", { replies: "length", least: 2, step: 1 }),
-];
+/** By the name of the single commands. */
+export const FORMS: ReadonlyMap<string, Form> = new Map(
+  [
+    form("hget", "hmget", { replies: "elements", least: 2 }),
+    form("sismember", "smismember", { replies: "elements", least: 2 }),
+    form("zscore", "zmscore", { replies: "elements", least: 2 }),
+    form("get", "mget", { replies: "elements", least: 1 }),
+    form("set", "mset", { replies: "same", least: 2 }),
+    form("hmset", "hmset", { replies: "same", least: 3, step: 2 }),
+    form("rpush", "rpush", { replies: "length", least: 2, step: 1 }),
+    form("lpush", "lpush", { replies: "length", least: 2, step: 1 }),
+  ].map((one) => [one.single, one]),
+);
 
-const known = new WeakMap<readonly string[], ReadonlyMap<string, Form>>();
-
-/** The forms of these commands, by the names of the commands. */
-export function formsOf(names: readonly string[]): ReadonlyMap<string, Form> {
-  let forms = known.get(names);
-  if (forms === undefined) {
-    forms = new Map(FORMS.filter(({ single }) => names.includes(single)).map((one) => [one.single, one]));
-    known.set(names, forms);
-  }
-  return forms;
-}
-
-/** True if the form can include a call with this many arguments. */
-export function takes({ least, step }: Form, count: number): boolean {
-  return count === least || (step > 0 && count > least && (count - least) % step === 0);
+/** The form that the command may be a part of. */
+export function formOf({ spec, args }: Command, merged: readonly string[]): Form | null {
+  const form = FORMS.get(spec.lowerName);
+  if (form === undefined || !merged.includes(form.single)) return null;
+  const { least, step } = form;
+  const more = args.length - least;
+  return more === 0 || (step > 0 && more > 0 && more % step === 0) ? form : null;
 }

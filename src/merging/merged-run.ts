@@ -23,11 +23,9 @@ export class MergedRun implements Completion, SettleHook {
   /** The command that is sent. */
   readonly command: Command;
   /** All commands that it replaces, in order. */
-  readonly members: readonly Command[];
+  members: readonly Command[];
   /** The leaders whose arguments are sent: each has a caller, or a duplicate with one. */
   private live: readonly Command[];
-  /** Its members are sent or settled separately. */
-  private isDivided = false;
 
   constructor(
     /** Null: identical reads, of which one is sent. */
@@ -41,7 +39,8 @@ export class MergedRun implements Completion, SettleHook {
     this.live = leaders;
     // Each member applies its transformers itself.
     const spec = form?.spec ?? withoutMappers(first.spec);
-    this.command = new Command(spec, [], this.members.some(areBytes), this);
+    const wantsBuffers = this.members.some((one) => one.wantsBuffers);
+    this.command = new Command(spec, [], wantsBuffers, this);
     this.command.slot = first.slot;
     this.joinBatch(first);
     for (const member of this.members) if (member.extra !== null) this.represent(member);
@@ -96,32 +95,26 @@ export class MergedRun implements Completion, SettleHook {
       this.failAll(misfit);
       return;
     }
-    const lengths = form?.replies === "length" ? lengthsOf(value, live.map(elementsOf)) : null;
-    for (let index = 0; index < live.length; index++) {
-      const own = lengths === null ? this.ownOf(value, index) : lengths[index];
-      const leader = live[index] as Command;
+    const replies = repliesOf(form, value, live);
+    for (const [index, leader] of live.entries()) {
+      const own = replies[index];
       for (const duplicate of duplicates.get(leader) ?? []) this.give(duplicate, copyReply(own), shape);
       this.give(leader, own, shape);
     }
   }
 
   reject(_command: Command, error: Error): void {
-    if (!this.isDivided) this.failAll(error);
+    this.failAll(error);
   }
 
   /** Ends the command without an outcome for its members. Called after they were sent or settled. */
   divide(error: Error): void {
-    this.isDivided = true;
+    this.members = [];
     this.command.fail(error);
   }
 
   private failAll(error: Error): void {
     for (const member of this.members) if (!member.isSettled) member.fail(errorFor(member, error));
-  }
-
-  private ownOf(reply: Reply, index: number): Reply {
-    if (this.form?.replies === "elements") return (reply as Reply[])[index];
-    return index === 0 ? reply : copyReply(reply);
   }
 
   private give(member: Command, own: Reply, shape: ReplyShape): void {
@@ -147,22 +140,20 @@ function misfitOf(form: Form | null, value: Reply, count: number): Error | null 
   return new UnexpectedReplyError(`${found} for "${form.spec.name}" of ${count}`);
 }
 
-function areBytes({ wantsBuffers }: Command): boolean {
-  return wantsBuffers;
-}
-
-function elementsOf({ args }: Command): number {
-  return args.length - 1;
+/** The replies that the members would have got alone. */
+function repliesOf(form: Form | null, reply: Reply, members: readonly Command[]): Reply[] {
+  if (form?.replies === "elements") return reply as Reply[];
+  if (form?.replies === "length") return lengthsOf(reply, members);
+  return members.map((_, index) => (index === 0 ? reply : copyReply(reply)));
 }
 
 /** The reply that each push would have got: the length of the list without the later elements. */
-function lengthsOf(reply: Reply, counts: readonly number[]): Reply[] {
-  const isText = typeof reply === "string";
-  let length = BigInt(reply as string | number);
-  const lengths: Reply[] = [];
-  for (const count of counts.toReversed()) {
-    lengths.push(isText ? String(length) : Number(length));
-    length -= BigInt(count);
-  }
+function lengthsOf(reply: Reply, pushes: readonly Command[]): Reply[] {
+  let length = Number(reply);
+  const lengths = pushes.toReversed().map(({ args }) => {
+    const own = length;
+    length -= args.length - 1;
+    return typeof reply === "string" ? String(own) : own;
+  });
   return lengths.reverse();
 }

@@ -17,7 +17,7 @@ import { ReplyError } from "../errors";
 import { commandChannel } from "../observability/channels";
 import { ConnectionKnowledge } from "./connection-knowledge";
 import { findDuplicateReads } from "./duplicate-reads";
-import { type Form, formsOf } from "./forms";
+import type { Form } from "./forms";
 import { type Duplicates, errorFor, MergedRun } from "./merged-run";
 import { isOvertaken } from "./overtaking";
 import { findRuns, type Run } from "./runs";
@@ -42,8 +42,7 @@ const NO_DUPLICATES: Duplicates = new Map();
 
 export class Merger implements Dispatcher {
   /** The capabilities of the last connected server. */
-  private knowledge = new ConnectionKnowledge();
-  private connection: object | null = null;
+  private knowledge = new ConnectionKnowledge(null);
 
   constructor(
     public next: Dispatcher,
@@ -61,8 +60,7 @@ export class Merger implements Dispatcher {
     const connection = isMerging ? this.link.connectionFor(commands) : null;
     if (batch === null || connection === null) this.next.dispatchBatch(commands);
     else {
-      if (connection !== this.connection) this.knowledge = new ConnectionKnowledge();
-      this.connection = connection;
+      if (connection !== this.knowledge.connection) this.knowledge = new ConnectionKnowledge(connection);
       this.next.dispatchBatch(this.plan(commands, batch));
     }
   }
@@ -115,29 +113,26 @@ export class Merger implements Dispatcher {
     const isFree = (command: Command): boolean => isMergeable(command, batch);
     const unjoined = { sent: given, joined: NO_DUPLICATES };
     const { sent: commands, joined } = coalesces ? findDuplicateReads(given, isFree) : unjoined;
-    const runs = merged.length === 0 ? [] : findRuns(commands, formsOf(merged), isFree);
+    const runs = merged.length === 0 ? [] : findRuns(commands, merged, isFree);
     if (runs.length === 0 && joined.size === 0) return given;
     const planned: Command[] = [];
-    const keep = (from: number, to: number): void => {
-      for (const command of commands.slice(from, to)) {
-        planned.push(joined.has(command) ? this.merge(null, [command], joined) : command);
-      }
+    const keep = (command: Command): void => {
+      planned.push(joined.has(command) ? this.merge(null, [command], joined) : command);
     };
     let done = 0;
     for (const run of runs) {
       const { form, from, to } = run;
-      if (this.mayMerge(run, commands, batch.isFollowed)) {
-        keep(done, from);
-        planned.push(this.merge(form, commands.slice(from, to), joined));
-      } else {
-        const proof = this.knowledge.ask(form, (commands[from] as Command).args);
-        if (proof === null) continue;
-        keep(done, to);
-        planned.push(proof);
+      const members = commands.slice(from, to);
+      commands.slice(done, from).forEach(keep);
+      if (this.mayMerge(run, commands)) planned.push(this.merge(form, members, joined));
+      else {
+        members.forEach(keep);
+        const proof = this.knowledge.ask(form, (members[0] as Command).args);
+        if (proof !== null) planned.push(proof);
       }
       done = to;
     }
-    keep(done, commands.length);
+    commands.slice(done).forEach(keep);
     return planned;
   }
 
@@ -150,8 +145,7 @@ export class Merger implements Dispatcher {
     return command;
   }
 
-  /** @param isFollowed Later commands may be sent behind these ones before they are answered. */
-  private mayMerge({ form, from, to }: Run, commands: readonly Command[], isFollowed: boolean): boolean {
+  private mayMerge({ form, from, to }: Run, commands: readonly Command[]): boolean {
     const { knowledge } = this;
     if (knowledge.rests(form)) return false;
     // The form has the same name as its members, so the server treats it alike.
@@ -160,7 +154,6 @@ export class Merger implements Dispatcher {
     if (form.isOneKey || commands[from]?.slot === UNROUTED) return true;
     // Keys of a moving slot may be on two nodes. After that refusal the members would be sent behind later
     // commands.
-    if (isFollowed) return false;
     return form.isWrite ? to === commands.length : commands.slice(to).every(isRead);
   }
 }

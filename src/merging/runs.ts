@@ -5,7 +5,7 @@ import type { RetryPolicy } from "../command/command-extra";
 import { sizeOf } from "../command/size";
 import { LARGE_BYTES } from "../protocol/limits";
 import type { Argument } from "../protocol/resp-types";
-import { type Form, takes } from "./forms";
+import { type Form, formOf } from "./forms";
 
 /**
  * The most members of a run; its arguments have at most `LARGE_BYTES`. The server is blocked while it runs a
@@ -23,31 +23,29 @@ export interface Run {
 /** All runs of two and more commands, in order. */
 export function findRuns(
   commands: readonly Command[],
-  forms: ReadonlyMap<string, Form>,
+  merged: readonly string[],
   isFree: (command: Command) => boolean,
 ): Run[] {
   const runs: Run[] = [];
-  for (let from = 0; from < commands.length; ) {
-    const first = commands[from] as Command;
-    const form = formOf(first, forms);
-    let to = from + 1;
-    if (form !== null && isFree(first)) {
-      to = endOfRun(
-        commands,
-        from,
-        (one) => formOf(one, forms) === form && isFree(one) && fits(one, first, form),
-      );
-      if (to - from > 1) runs.push({ form, from, to });
+  let form: Form | null = null;
+  let from = 0;
+  let bytes = 0;
+  const end = (to: number): void => {
+    if (form !== null && to - from > 1) runs.push({ form, from, to });
+  };
+  for (const [at, command] of commands.entries()) {
+    const own = isFree(command) ? formOf(command, merged) : null;
+    const size = own === null ? 0 : sizeOf(command);
+    const hasRoom = at - from < MOST_MEMBERS && bytes + size <= LARGE_BYTES;
+    if (own !== null && own === form && hasRoom && fits(command, commands[from] as Command, form))
+      bytes += size;
+    else {
+      end(at);
+      [form, from, bytes] = [own, at, size];
     }
-    from = to;
   }
+  end(commands.length);
   return runs;
-}
-
-/** The form that the command may be a part of. */
-function formOf({ spec, args }: Command, forms: ReadonlyMap<string, Form>): Form | null {
-  const form = forms.get(spec.lowerName);
-  return form !== undefined && takes(form, args.length) ? form : null;
 }
 
 function fits(command: Command, first: Command, { isOneKey }: Form): boolean {
@@ -55,23 +53,6 @@ function fits(command: Command, first: Command, { isOneKey }: Form): boolean {
     ? isSame(command.args[0] as Argument, first.args[0] as Argument)
     : command.slot === first.slot;
   return isBeside && policyOf(command) === policyOf(first);
-}
-
-function endOfRun(
-  commands: readonly Command[],
-  from: number,
-  continues: (command: Command) => boolean,
-): number {
-  const most = Math.min(commands.length, from + MOST_MEMBERS);
-  let bytes = sizeOf(commands[from] as Command);
-  let to = from + 1;
-  for (; to < most; to++) {
-    const command = commands[to] as Command;
-    if (!continues(command)) break;
-    bytes += sizeOf(command);
-    if (bytes > LARGE_BYTES) break;
-  }
-  return to;
 }
 
 /** Its own retry policy; null: that of its link. */

@@ -18,7 +18,7 @@
 
 import { Batch, BatchKind, type BatchMerging } from "../command/batch";
 import { type Command, UNROUTED } from "../command/command";
-import { goesAlone, MAY_GO_ALONE } from "../command/command-table";
+import { goesAlone } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { hooks } from "../observability/hooks";
 import { atTurnEnd, clockMs } from "../util/scheduling";
@@ -39,11 +39,16 @@ export interface AutoPipelinerOptions {
   /** Lower-case command names that are never collected. */
   readonly ignored: ReadonlySet<string>;
   /** The commands of a batch that are merged; null: none. */
-  readonly merging?: BatchMerging | null | undefined;
+  readonly merging: BatchMerging | null;
   /** Commands were given up while they were collected; they are not dispatched. */
   readonly onGivenUp?: (() => void) | undefined;
   /** A batch that was collected for this time is being sent; undefined without a subscriber. */
   readonly onGathered?: ((ms: number) => void) | undefined;
+}
+
+/** Commands of a cluster have a slot. It may move, and then a merged command of several keys is refused. */
+function isUnrouted({ slot }: Command): boolean {
+  return slot === UNROUTED;
 }
 
 /** A remaining piece is sent only if it is half as large: commands merge best at the end of a batch. */
@@ -71,32 +76,19 @@ export class AutoPipeliner implements Dispatcher {
     this.inFlight--;
     this.sendWhatMayGo(true);
   };
-  private readonly merging: BatchMerging | null;
-  /** Without merging, limits and ignored commands, nothing needs a look at each command. */
-  private readonly isPlain: boolean;
+  /** Null with a fixed number of batches. */
   private readonly adaptive: AdaptiveWindow | null;
-  private readonly window: { readonly size: number };
 
   constructor(
     public next: Dispatcher,
     private readonly options: AutoPipelinerOptions,
   ) {
-    const { maxInFlight, maxCommands, maxBytes, ignored, merging } = options;
-    this.merging = merging ?? null;
-    const isLimited = Math.min(maxCommands, maxBytes) < Number.POSITIVE_INFINITY || ignored.size > 0;
-    this.isPlain = this.merging === null && !isLimited;
-    this.adaptive = maxInFlight === "adaptive" ? new AdaptiveWindow() : null;
-    this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
-  }
-
-  /** The youngest collected command that matches the test. */
-  lastOf(isWanted: (command: Command) => boolean): Command | undefined {
-    return this.pending.findLast(isWanted);
+    this.adaptive = options.maxInFlight === "adaptive" ? new AdaptiveWindow() : null;
   }
 
   /** The number of batches that may currently be unanswered. */
   get windowSize(): number {
-    return this.window.size;
+    return this.adaptive?.size ?? (this.options.maxInFlight as number);
   }
 
   /** The commands that are collected and not dispatched. */
@@ -123,29 +115,15 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   dispatch(command: Command): void {
-    const { open } = this;
-    // The same as below, in half the time, for most commands. No command is collected while a batch is open.
-    if (open !== null && this.isPlain && (command.spec.flags & MAY_GO_ALONE) === 0) {
-      open.add(command);
-      this.next.dispatch(command);
-      return;
-    }
-    if (goesAlone(command.spec, command.args, this.options.ignored)) {
-      this.flush();
-      this.next.dispatch(command);
-      return;
-    }
-    if (this.merging === null && this.mayJoin && this.pending.length === 0) {
+    const { ignored, merging } = this.options;
+    if (goesAlone(command.spec, command.args, ignored)) this.flush();
+    else if (merging === null && this.pending.length === 0 && this.mayJoin)
       this.join(this.openBatch(), command);
-      this.next.dispatch(command);
+    else {
+      this.collect(command);
       return;
     }
-    this.pending.push(command);
-    if (hooks.gathered !== null && this.gatheredFromMs === 0) this.gatheredFromMs = clockMs();
-    if (command.slot === UNROUTED && this.pending.length >= this.options.pieceSize * PIECES_GATHERED) {
-      if (this.isHolding && this.mayJoin) this.send(false, this.options.pieceSize);
-    }
-    this.scheduleTurnEnd();
+    this.next.dispatch(command);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -159,9 +137,19 @@ export class AutoPipeliner implements Dispatcher {
     this.close();
   }
 
+  private collect(command: Command): void {
+    const { pending } = this;
+    pending.push(command);
+    if (hooks.gathered !== null && this.gatheredFromMs === 0) this.gatheredFromMs = clockMs();
+    const { pieceSize } = this.options;
+    const isLong = pending.length >= pieceSize * PIECES_GATHERED;
+    if (isLong && this.isHolding && this.mayJoin && pending.every(isUnrouted)) this.send(false, pieceSize);
+    this.scheduleTurnEnd();
+  }
+
   /** Another command may be dispatched: it joins the open batch, or begins one. */
   private get mayJoin(): boolean {
-    return this.open !== null || !this.isHolding || this.inFlight < this.window.size;
+    return this.open !== null || !this.isHolding || this.inFlight < this.windowSize;
   }
 
   private scheduleTurnEnd(): void {
@@ -193,14 +181,9 @@ export class AutoPipeliner implements Dispatcher {
     if (sent.length < count) this.options.onGivenUp?.();
     if (sent.length === 0) return;
     batch.isHeld = isHeld;
-    batch.isFollowed = most !== Number.POSITIVE_INFINITY;
-    this.handOn(sent);
-  }
-
-  private handOn(commands: readonly Command[]): void {
     const isNested = this.isSending;
     this.isSending = true;
-    this.next.dispatchBatch(commands);
+    this.next.dispatchBatch(sent);
     this.isSending = isNested;
     if (!this.isFlushDue || isNested) return;
     this.isFlushDue = false;
@@ -214,10 +197,12 @@ export class AutoPipeliner implements Dispatcher {
     this.inFlight++;
     const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
     const batch = new Batch(BatchKind.Automatic, 1, onDone);
-    batch.merging = this.merging;
+    batch.merging = this.options.merging;
     this.open = batch;
     this.openBytes = 0;
-    if (hooks.gathered !== null) this.reportGathered();
+    const fromMs = this.gatheredFromMs;
+    if (hooks.gathered !== null) this.options.onGathered?.(fromMs === 0 ? 0 : clockMs() - fromMs);
+    this.gatheredFromMs = 0;
     return batch;
   }
 
@@ -233,12 +218,6 @@ export class AutoPipeliner implements Dispatcher {
     const { open } = this;
     this.open = null;
     open?.settleOne();
-  }
-
-  private reportGathered(): void {
-    const fromMs = this.gatheredFromMs;
-    this.gatheredFromMs = 0;
-    this.options.onGathered?.(fromMs === 0 ? 0 : clockMs() - fromMs);
   }
 
   private measured(window: AdaptiveWindow): () => void {

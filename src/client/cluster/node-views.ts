@@ -70,7 +70,7 @@ export class NodeView implements NodeClient {
   private findLast(isWanted: (command: Command) => boolean): Command | null {
     const { link, redis } = this;
     return (
-      redis[PARTS].auto?.lastOf(isWanted) ??
+      redis[PARTS].gatheredCommands.findLast(isWanted) ??
       link.offline.lastOf(isWanted) ??
       link.current.connection?.queue.lastOf(isWanted) ??
       null

@@ -102,7 +102,7 @@ describe("Chain", () => {
     expect(chain.top).to.equal(chain.caching?.cache);
     expect(chain.caching?.cache.next).to.equal(chain.admission);
     expect(chain.admission?.next).to.equal(chain.tracker?.tracking);
-    expect(chain.cache).to.equal(chain.caching);
+    expect(chain.cache).to.equal(chain.caching?.cache);
   });
 
   it("gives users of a client without a cache an empty one", () => {

@@ -40,7 +40,7 @@ describe("ClusterChain", () => {
   it("has the cache in front of everything, whatever it is told about it", () => {
     for (const cache of [true, { maxBytes: 1000 }]) {
       const chain = make(cache);
-      expect(chain.cache).to.equal(chain.caching);
+      expect(chain.cache).to.equal(chain.caching?.cache);
       expect(chain.joinTo(router, undefined, false)).to.equal(chain.caching?.cache);
       expect(chain.caching?.cache.next).to.equal(router);
       expect(chain.joinTo(router, {}, false)).to.equal(chain.caching?.cache);

@@ -45,7 +45,7 @@ describe("Batch", () => {
     };
     const before = Batch.started;
     const words = { isStarted: false, isAnswered: false, isRefused: false, isGuarded: false };
-    expect(batch).to.include({ ...words, isHeld: false, isFollowed: false });
+    expect(batch).to.include({ ...words, isHeld: false });
     batch.start();
     expect([batch.isStarted, batch.isAnswered, Batch.started - before]).to.deep.equal([true, false, 1]);
     batch.noteAnswer();

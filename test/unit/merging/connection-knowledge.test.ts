@@ -3,17 +3,17 @@
 import { expect } from "chai";
 import { ReplyError } from "../../../src/errors";
 import { ConnectionKnowledge } from "../../../src/merging/connection-knowledge";
-import { type Form, formsOf } from "../../../src/merging/forms";
+import { FORMS, type Form } from "../../../src/merging/forms";
 
 const NOPERM = new ReplyError("NOPERM No permissions to access a key");
 
 function formOf(name: string): Form {
-  return formsOf([name]).get(name) as Form;
+  return FORMS.get(name) as Form;
 }
 
 describe("ConnectionKnowledge", () => {
   it("asks once for MGET with a key of its own, and for forms of one key with that key", () => {
-    const knowledge = new ConnectionKnowledge();
+    const knowledge = new ConnectionKnowledge(null);
     const question = knowledge.ask(formOf("get"), ["a"]);
     expect([question?.name, question?.args]).to.deep.equal(["mget", ["\0"]]);
     expect(knowledge.ask(formOf("get"), ["a"])).to.equal(null);
@@ -25,7 +25,7 @@ describe("ConnectionKnowledge", () => {
   });
 
   it("asks about MSET without writing", () => {
-    const knowledge = new ConnectionKnowledge();
+    const knowledge = new ConnectionKnowledge(null);
     const form = formOf("set");
     const question = knowledge.ask(form, ["a", "1"]);
     expect([question?.name, question?.args]).to.deep.equal(["mset", ["\0", "", "\0"]]);
@@ -34,7 +34,7 @@ describe("ConnectionKnowledge", () => {
   });
 
   it("takes a redirect for a yes and other errors for no answer", () => {
-    const knowledge = new ConnectionKnowledge();
+    const knowledge = new ConnectionKnowledge(null);
     const form = formOf("get");
     knowledge.ask(form, ["a"])?.fail(new ReplyError("LOADING the dataset"));
     expect(knowledge.isProven(form)).to.equal(false);
@@ -44,7 +44,7 @@ describe("ConnectionKnowledge", () => {
 
   it("asks again some runs after a NOPERM, and never for a command that the server does not know", () => {
     const runsUntilAsked = (refusal: ReplyError): number => {
-      const knowledge = new ConnectionKnowledge();
+      const knowledge = new ConnectionKnowledge(null);
       const form = formOf("get");
       knowledge.ask(form, ["a"])?.fail(refusal);
       for (let runs = 0; runs < 5000; runs++) {
@@ -58,7 +58,7 @@ describe("ConnectionKnowledge", () => {
   });
 
   it("forgets that a form is proven when the server refuses it", () => {
-    const knowledge = new ConnectionKnowledge();
+    const knowledge = new ConnectionKnowledge(null);
     const form = formOf("get");
     knowledge.ask(form, ["a"])?.fulfil([null], { protocol: 2, replyMapping: "legacy" });
     expect(knowledge.learn(form, new ReplyError("TRYAGAIN"))).to.equal(true);

@@ -6,11 +6,10 @@ import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { OutcomeUnknownError, ReplyError } from "../../../src/errors";
-import { formsOf } from "../../../src/merging/forms";
+import { FORMS } from "../../../src/merging/forms";
 import { type Duplicates, MergedRun } from "../../../src/merging/merged-run";
 
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
-const FORMS = formsOf(["get", "hget", "set", "rpush"]);
 
 function command(name: string, ...args: string[]): Command {
   const completion = new PromiseCompletion();

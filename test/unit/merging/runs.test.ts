@@ -3,10 +3,9 @@
 import { expect } from "chai";
 import { Command, IGNORED, UNROUTED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { formsOf } from "../../../src/merging/forms";
 import { findRuns, isSame, type Run } from "../../../src/merging/runs";
 
-const FORMS = formsOf(["hget", "get", "set", "hmset", "rpush"]);
+const MERGED = ["hget", "get", "set", "hmset", "rpush"];
 const BYTES = 64 * 1024;
 
 type Words = readonly (string | Buffer)[];
@@ -23,7 +22,7 @@ function commandsOf(rows: readonly Words[], slots: readonly number[] = []): Comm
 }
 
 function runsOf(rows: readonly Words[]): string[] {
-  return shown(findRuns(commandsOf(rows), FORMS, () => true));
+  return shown(findRuns(commandsOf(rows), MERGED, () => true));
 }
 
 describe("runs of rows", () => {
@@ -128,7 +127,7 @@ describe("runs of rows", () => {
     ];
     const commands = commandsOf(rows, [1, 1, 2, 2]);
     const find = (isFree: (command: Command) => boolean): string[] =>
-      shown(findRuns(commands, FORMS, isFree));
+      shown(findRuns(commands, MERGED, isFree));
     expect(find(() => true)).to.deep.equal(["get 0-2", "get 2-4"]);
     expect(find((command) => command !== commands[1])).to.deep.equal(["get 2-4"]);
   });

@@ -56,6 +56,7 @@ describe("AutoPipeliner", () => {
       maxBytes: Number.POSITIVE_INFINITY,
       pieceSize: Number.POSITIVE_INFINITY,
       ignored: new Set(),
+      merging: null,
       ...options,
     });
     auto.hold(true);
