@@ -5,7 +5,7 @@
  */
 
 import type { ServerContext } from "../observability/channels";
-import { isCacheHeard, tellCache } from "../observability/work-channels";
+import { type CacheContext, cacheChannel } from "../observability/work-channels";
 import { clockMs, startTimer } from "../util/scheduling";
 
 /** Totals since the client was created, and the current contents of the cache. */
@@ -46,7 +46,7 @@ export class CacheReport {
 
   /** Must be called before a counter changes. */
   note(): void {
-    if (this.before === null && isCacheHeard()) this.begin(this.read());
+    if (this.before === null && cacheChannel.hasSubscribers) this.begin(this.read());
   }
 
   private begin(figures: CacheStats): void {
@@ -63,7 +63,8 @@ export class CacheReport {
     const { serverAddress, serverPort } = this.place();
     const sums: { -readonly [Name in keyof CacheStats]: number } = { ...after };
     for (const name of COUNTED) sums[name] -= before[name];
-    tellCache({ ...sums, intervalMs: clockMs() - beganMs, serverAddress, serverPort });
-    if (isCacheHeard()) this.begin(after);
+    const intervalMs = clockMs() - beganMs;
+    cacheChannel.publish({ ...sums, intervalMs, serverAddress, serverPort } satisfies CacheContext);
+    if (cacheChannel.hasSubscribers) this.begin(after);
   }
 }

@@ -19,13 +19,12 @@ import {
   batchChannel,
   commandChannel,
   connectChannel,
+  placeOf,
   type ServerContext,
-  traceBatch,
-  traceCommand,
-  traceConnect,
+  Trace,
 } from "../observability/channels";
 import { type BatchFacts, hooks, type ObservedClient } from "../observability/hooks";
-import { redactArguments, redactUrl } from "../observability/redact";
+import { redactArguments } from "../observability/redact";
 import { type ConnectionContext, connectionChannel, pipelineChannel } from "../observability/work-channels";
 import type { BatchObserver, PipelineObserver } from "../pipeline/pipeline-run";
 import { maskName } from "../util/credentials";
@@ -39,10 +38,12 @@ import type { PipelineTarget } from "./pipeline-trace";
 export { commandChannel } from "../observability/channels";
 export { hooks } from "../observability/hooks";
 
+/** Of pipelines, transactions and bulks. Clients read its state once. */
+export const pipelineDebug = debugLog("pipeline");
+
 const debug = debugLog("redis");
 const commandDebug = debugLog("command");
 const connectionDebug = debugLog("connection");
-const pipelineDebug = debugLog("pipeline");
 
 /**
  * The async scope of commands that a connection sends on its own account: the call that runs at that time did
@@ -123,7 +124,6 @@ export class ClientTracer implements CommandWriter {
   private reason: Error | undefined;
   /** Read once for each connection: reading the environment takes longer than a flush may. */
   isLogging = false;
-  isLoggingBatches = false;
   private work: ConnectionContext | null = null;
   private lostAtMs: number | null = null;
 
@@ -147,18 +147,24 @@ export class ClientTracer implements CommandWriter {
     // The commands of the handshake belong to the database that will be selected.
     const isOwn = command.origin === Origin.Connection;
     const database = isOwn ? (this.client.options.db ?? 0) : command.db;
-    const trace = traceCommand(command.name, command.args, { database, ...this.server() });
+    const { name, args } = command;
+    const trace = new Trace(commandChannel, {
+      command: maskName(name, args),
+      args: redactArguments(name, args),
+      database,
+      ...this.server(),
+    });
     const scope = extra.scope ?? (isOwn ? (this.connecting ?? OF_NO_CALL) : null);
-    if (scope === null) trace.around(() => {});
-    else scope.runInAsyncScope(() => trace.around(() => {}));
+    if (scope === null) trace.around();
+    else scope.runInAsyncScope(() => trace.around());
     extra.scope = null;
     extra.addHook(trace);
   }
 
   /** A transaction with this many commands, without MULTI and EXEC, is about to be sent. */
-  onTransaction(size: number, database: number): BatchObserver | null {
+  onTransaction(batchSize: number, database: number): BatchObserver | null {
     if (!batchChannel.isHeard) return null;
-    return traceBatch(size, { database, ...this.server() });
+    return new Trace(batchChannel, { batchMode: "MULTI", batchSize, database, ...this.server() });
   }
 
   /** An error of the connection; it explains the end of the current attempt. */
@@ -169,76 +175,59 @@ export class ClientTracer implements CommandWriter {
 
   /** Follows the state: each `connecting` begins an attempt, and the next final state ends it. */
   onStatus(status: string): void {
-    const attempt = this.attempt;
-    const reason = this.reason;
-    // Formatted only if the debug output is enabled.
-    if (debug.enabled) debug("%s is now %s", this.place(), status);
-    this.followWork(status, reason);
-    if (status === "connect") this.serverName = this.nameOfServer();
-    else if (status === "close") writeWatch.watcher?.onLost(this);
-    if (status === "connecting") {
-      this.begin();
-      return;
-    }
-    if (connectionDebug.enabled) this.log(status, reason);
-    if (attempt === null || status === "connect" || status === "monitoring") return;
-    this.attempt = null;
-    this.connecting = null;
-    if (status === "ready") attempt.onSettled(null);
-    else if (status === "end" && reason !== undefined) attempt.onSettled(reason);
-    else attempt.onSettled(new ConnectionClosedError(causeOf(reason)));
-  }
-
-  private log(status: string, reason: Error | undefined): void {
-    if (status === "connect") connectionDebug("connected to %s", this.place());
-    else if (status === "close")
-      connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
-  }
-
-  /** Reports the same as operations of `sluice:connection`. */
-  private followWork(status: string, reason: Error | undefined): void {
+    debug("%s is now %s", this.place(), status);
     noteClient(this.client, status);
-    if (status === "connecting") {
-      if (connectionChannel.isHeard) this.work = this.beginWork("attempt");
-      return;
-    }
-    if (status !== "ready" && status !== "close" && status !== "end") return;
-    const { work } = this;
-    this.work = null;
-    if (work !== null) {
-      const error = status === "ready" ? undefined : reason;
-      const isFailure = status !== "ready" && work.operation === "attempt";
-      connectionChannel.settle(work, error ?? (isFailure ? new ConnectionClosedError() : undefined));
-    }
-    if (status === "ready" && connectionChannel.isHeard) this.work = this.beginWork("life");
-    else if (work?.operation === "life") this.lostAtMs = clockMs();
-  }
-
-  private beginWork(operation: "attempt" | "life"): ConnectionContext {
-    const epoch = operation === "attempt" ? this.attempts : this.attempts - 1;
-    const context: ConnectionContext = { operation, epoch, ...this.server() };
-    if (operation === "attempt") context.downMs = this.lostAtMs === null ? null : clockMs() - this.lostAtMs;
-    return connectionChannel.begin(context);
+    if (status === "connecting") this.begin();
+    else if (status === "connect") {
+      this.serverName = this.nameOfServer();
+      connectionDebug("connected to %s", this.place());
+    } else if (status !== "monitoring") this.settle(status);
   }
 
   private begin(): void {
     const epoch = this.attempts++;
     this.reason = undefined;
     this.isLogging = commandDebug.enabled;
-    this.isLoggingBatches = pipelineDebug.enabled;
-    if (connectionDebug.enabled) connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
+    connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
     this.attempt = null;
     this.connecting = null;
+    if (connectionChannel.isHeard) {
+      const downMs = this.lostAtMs === null ? null : clockMs() - this.lostAtMs;
+      this.work = connectionChannel.begin({ operation: "attempt", epoch, downMs, ...this.server() });
+    }
     if (!connectChannel.isHeard) return;
-    this.attempt = traceConnect(epoch, this.server()).around(() => {
+    this.attempt = new Trace(connectChannel, { connectionEpoch: epoch, ...this.server() }).around(() => {
       this.connecting = new AsyncResource("sluice.connect", { requireManualDestroy: true });
     });
   }
 
-  /** The server in readable form: `host:port`, or the path of the socket. */
+  /** The current attempt, or the lifetime of the connection, ends with this state. */
+  private settle(status: string): void {
+    const { attempt, work, reason } = this;
+    const isReady = status === "ready";
+    if (status === "close") {
+      writeWatch.watcher?.onLost(this);
+      connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
+    }
+    this.attempt = null;
+    this.connecting = null;
+    this.work = null;
+    if (work !== null) {
+      const isFailure = work.operation === "attempt" || reason !== undefined;
+      connectionChannel.settle(
+        work,
+        isReady || !isFailure ? undefined : (reason ?? new ConnectionClosedError()),
+      );
+    }
+    if (work?.operation === "life") this.lostAtMs = clockMs();
+    if (isReady && connectionChannel.isHeard)
+      this.work = connectionChannel.begin({ operation: "life", epoch: this.attempts - 1, ...this.server() });
+    if (isReady) attempt?.onSettled(null);
+    else attempt?.onSettled((status === "end" && reason) || new ConnectionClosedError(causeOf(reason)));
+  }
+
   place(): string {
-    const { serverAddress, serverPort } = this.server();
-    return serverPort === undefined ? redactUrl(serverAddress) : `${serverAddress}:${serverPort}`;
+    return placeOf(this.server());
   }
 
   /** The remote address of the socket, because the configured host may be one of several names. */

@@ -4,7 +4,7 @@ import type { EventEmitter } from "node:events";
 import { KIND_NAMES, type SubscriptionKind } from "../connection/subscriptions";
 import type { Message } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
-import { callUser, throwLater } from "../util/user-code";
+import { callUser } from "../util/user-code";
 
 /**
  * For readers of messages: the server refuses a subscribed name from now on. Its arguments are the kind, the name and the
@@ -23,31 +23,20 @@ const BUFFER_EVENTS = {
   smessage: "smessageBuffer",
 } as const;
 
-/** A published message: as text for listeners for text, then as Buffers. */
+/** A published message: as text for listeners for text, then as Buffers. Patterns remain text. */
 export function emitMessage(client: EventEmitter, message: Message): void {
   const { kind } = message;
-  try {
-    if (client.listenerCount(kind) > 0) emitTexts(client, kind, message);
-  } catch (error) {
-    throwLater(error);
-  }
+  if (client.listenerCount(kind) > 0)
+    callUser(() => {
+      if (kind !== "pmessage") client.emit(kind, message.channelText(), message.payloadText());
+      else client.emit(kind, message.patternText(), message.channelText(), message.payloadText());
+    });
   const bufferEvent = BUFFER_EVENTS[kind];
-  try {
-    if (client.listenerCount(bufferEvent) > 0) emitBuffers(client, bufferEvent, message);
-  } catch (error) {
-    throwLater(error);
-  }
-}
-
-function emitTexts(client: EventEmitter, event: string, message: Message): void {
-  if (message.kind !== "pmessage") client.emit(event, message.channelText(), message.payloadText());
-  else client.emit(event, message.patternText(), message.channelText(), message.payloadText());
-}
-
-/** The pattern remains text. */
-function emitBuffers(client: EventEmitter, event: string, message: Message): void {
-  if (message.kind !== "pmessage") client.emit(event, message.channelBytes(), message.payload());
-  else client.emit(event, message.patternText(), message.channelBytes(), message.payload());
+  if (client.listenerCount(bufferEvent) > 0)
+    callUser(() => {
+      if (kind !== "pmessage") client.emit(bufferEvent, message.channelBytes(), message.payload());
+      else client.emit(bufferEvent, message.patternText(), message.channelBytes(), message.payload());
+    });
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Follows one pipeline, transaction or batch of a bulk for `sluice:pipeline`, `sluice/otel` and the debug output. */
 
 import { errorCode } from "../command/promise-completion";
-import type { ServerContext } from "../observability/channels";
+import { placeOf } from "../observability/channels";
 import { type BatchEnd, type BatchFacts, type CallSource, hooks } from "../observability/hooks";
 import { type PipelineContext, pipelineChannel } from "../observability/work-channels";
 import type { PipelineObserver } from "../pipeline/pipeline-run";
@@ -26,7 +26,7 @@ export interface PipelineTarget extends CallSource {
 /** Null if the only subscriber ignores this batch. */
 export function tracePipeline(run: BatchFacts, target: PipelineTarget): PipelineObserver | null {
   const { isLogging } = target;
-  const isHeard = pipelineChannel.isHeard;
+  const { isHeard } = pipelineChannel;
   const listener = quietly(() => hooks.batch?.(run, target)) ?? null;
   if (listener === null && !isHeard && !isLogging) return null;
   const context = isHeard || isLogging ? makeContext(run, target) : null;
@@ -80,19 +80,15 @@ class PipelineTrace implements PipelineObserver {
     const errors = failures === 0 ? {} : countErrors(rows);
     quietly(() => this.listener?.onEnd(errors, refusal, queuedMs));
     if (context === null) return;
-    context.queuedMs = queuedMs;
-    this.complete(context, errors);
-    if (this.target.isLogging) log(context);
-    if (this.isHeard) pipelineChannel.settle(context, refusal ?? undefined);
-  }
-
-  private complete(context: PipelineContext, errors: Record<string, number>): void {
-    const { beganMs, startedMs, answeredMs } = this;
+    const { answeredMs } = this;
     const nowMs = clockMs();
+    context.queuedMs = queuedMs;
     context.wireMs = startedMs === null || answeredMs === null ? null : answeredMs - startedMs;
     context.settlingMs = answeredMs === null ? null : nowMs - answeredMs;
     context.durationMs = nowMs - beganMs;
     context.errors = errors;
+    if (this.target.isLogging) log(context);
+    if (this.isHeard) pipelineChannel.settle(context, refusal ?? undefined);
   }
 }
 
@@ -112,51 +108,31 @@ function log(context: PipelineContext): void {
 
 function countNames(run: BatchFacts): Record<string, number> | null {
   const counts = new Map<string, number>();
-  let last = "";
-  let count = 0;
-  const flush = (): void => {
-    if (count === 0) return;
+  const brackets = run.kind === "transaction" ? 1 : 0;
+  for (let index = brackets; index < run.length - brackets; index++) {
     // Users sometimes pass a whole command line as the name.
-    const name = maskName(last, []);
-    counts.set(name, (counts.get(name) ?? 0) + count);
-  };
-  const isBracket = run.kind === "transaction";
-  for (let index = isBracket ? 1 : 0; index < run.length - (isBracket ? 1 : 0); index++) {
-    const name = run.nameAt(index);
-    if (name === last) {
-      count++;
-      continue;
-    }
-    flush();
+    add(counts, maskName(run.nameAt(index), []));
     if (counts.size > MOST_NAMES) return null;
-    last = name;
-    count = 1;
   }
-  flush();
-  return counts.size > MOST_NAMES ? null : Object.fromEntries(counts);
+  return Object.fromEntries(counts);
 }
 
 function countErrors(rows: Rows): Record<string, number> {
   const counts = new Map<string, number>();
-  const note = (value: unknown): void => {
-    if (!(value instanceof Error)) return;
-    const code = errorCode(value);
-    counts.set(code, (counts.get(code) ?? 0) + 1);
-  };
   for (const [error, result] of rows) {
-    note(error);
-    // The members of a transaction.
-    if (Array.isArray(result)) for (const element of result) note(element);
+    // A result may hold the errors of the members of a transaction.
+    for (const one of [error, ...(Array.isArray(result) ? result : [])])
+      if (one instanceof Error) add(counts, errorCode(one));
   }
   return Object.fromEntries(counts);
+}
+
+function add(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 function listOf(counts: Record<string, number>): string {
   return Object.entries(counts)
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
-}
-
-function placeOf({ serverAddress, serverPort }: ServerContext): string {
-  return serverPort === undefined ? serverAddress : `${serverAddress}:${serverPort}`;
 }

@@ -3,7 +3,7 @@
  * resolves options, builds the chain, and emits events.
  */
 
-import type { EventEmitter } from "node:events";
+import { type EventEmitter, once } from "node:events";
 import type { Socket } from "node:net";
 import type { Dispatcher } from "../command/dispatcher";
 import type { CommandQueue } from "../connection/command-queue";
@@ -20,6 +20,7 @@ import {
   flushesSoFar,
   isPatched,
   noteClient,
+  pipelineDebug,
   type TraceSource,
   tellGathered,
 } from "./client-tracer";
@@ -364,18 +365,14 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
   monitor(callback?: Callback<Redis>): Promise<Redis> {
     const settings = { monitor: true, lazyConnect: false, himportFieldsets: undefined };
     const monitor = Redis.prototype.duplicate.call(this, settings) as Redis;
-    const started = new Promise<Redis>((resolve, reject) => {
-      const onError = (error: Error): void => {
-        reject(error);
-        // The caller will never receive it.
+    const started = once(monitor, "monitoring").then(
+      () => monitor,
+      (error) => {
+        // The caller will never receive the client.
         monitor.disconnect();
-      };
-      monitor.once("error", onError);
-      monitor.once("monitoring", () => {
-        monitor.off("error", onError);
-        resolve(monitor);
-      });
-    });
+        throw error;
+      },
+    );
     return asCallback(started, callback);
   }
 
@@ -416,6 +413,8 @@ export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
 
 /** The client as tracers see it. A class, because every client has one. */
 class RedisSource implements TraceSource {
+  readonly isLogging = pipelineDebug.enabled;
+
   constructor(
     private readonly redis: Redis,
     private readonly tracer: ClientTracer,
@@ -432,10 +431,6 @@ class RedisSource implements TraceSource {
 
   get flushes(): number {
     return flushesSoFar();
-  }
-
-  get isLogging(): boolean {
-    return this.tracer.isLoggingBatches;
   }
 
   get database(): number {

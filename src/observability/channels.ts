@@ -6,8 +6,7 @@
  */
 
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
-import { maskName } from "../util/credentials";
-import { redactArguments } from "./redact";
+import { redactUrl } from "./redact";
 
 export interface ServerContext {
   /** The configured host or path; behind Sentinel the reported server. */
@@ -90,14 +89,14 @@ export const batchChannel: WorkChannel<BatchOperationContext> = new WorkChannel(
 export const connectChannel: WorkChannel<ConnectTraceContext> = new WorkChannel("ioredis:connect");
 
 /** A published operation. Its outcome must be reported before the caller receives it. */
-class Trace<Context extends OutcomeContext> {
+export class Trace<Context extends OutcomeContext> {
   constructor(
     private readonly channel: WorkChannel<Context>,
     readonly context: Context,
   ) {}
 
   /** Runs the synchronous part of the operation; must be called first. */
-  around(work: () => void): this {
+  around(work?: () => void): this {
     this.channel.begin(this.context, work);
     return this;
   }
@@ -108,30 +107,7 @@ class Trace<Context extends OutcomeContext> {
   }
 }
 
-/** The target of a command in its trace. */
-export interface CommandOrigin extends ServerContext {
-  database: number;
-}
-
-/** The trace of a command that is being written. */
-export function traceCommand(
-  name: string,
-  args: readonly unknown[],
-  origin: CommandOrigin,
-): Trace<CommandTraceContext> {
-  return new Trace(commandChannel, {
-    command: maskName(name, args),
-    args: redactArguments(name, args),
-    ...origin,
-  });
-}
-
-/** The trace of a transaction. */
-export function traceBatch(batchSize: number, origin: CommandOrigin): Trace<BatchOperationContext> {
-  return new Trace(batchChannel, { batchMode: "MULTI", batchSize, ...origin });
-}
-
-/** The trace of an attempt to connect. */
-export function traceConnect(connectionEpoch: number, server: ServerContext): Trace<ConnectTraceContext> {
-  return new Trace(connectChannel, { ...server, connectionEpoch });
+/** The server in readable form: `host:port`, or the path of the socket. */
+export function placeOf({ serverAddress, serverPort }: ServerContext): string {
+  return serverPort === undefined ? redactUrl(serverAddress) : `${serverAddress}:${serverPort}`;
 }

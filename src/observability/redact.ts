@@ -4,7 +4,7 @@
  */
 
 import { type ErrorCommand, ReplyError } from "../errors";
-import { LONGEST_SHOWN, MOST_NAMES } from "../util/bounds";
+import { LONGEST_SHOWN } from "../util/bounds";
 import { type Argument, carriesCredentials, describeCommand, MASK, maskInText } from "../util/credentials";
 import { headOf } from "../util/error-hint";
 import { INSPECT, type InspectArguments } from "../util/inspect";
@@ -31,8 +31,6 @@ interface Shown {
   readonly end: number;
 }
 
-const shownByName = new Map<string, Shown>();
-
 /** The arguments of a command for a tracer: possible values are replaced by "?". */
 export function redactArguments(commandName: string, args: readonly unknown[]): string[] {
   if (carriesCredentials(commandName, args)) return args.map(() => HIDDEN);
@@ -46,18 +44,10 @@ function shownOf(commandName: string, args: readonly unknown[]): Shown {
     const first = /^evalsha/i.test(commandName) ? 0 : 1;
     return { first, end: Number.isInteger(keys) && keys >= 0 ? 2 + keys : 0 };
   }
-  const known = shownByName.get(commandName);
-  if (known !== undefined) return known;
-  const shown: Shown = { first: 0, end: endOf(commandName) };
-  if (shownByName.size < MOST_NAMES) shownByName.set(commandName, shown);
-  return shown;
-}
-
-function endOf(commandName: string): number {
-  if (/^ECHO/i.test(commandName)) return 0;
-  if (SHOWN_FIRST.test(commandName) || SHOWN_FIRST_ALONE.test(commandName)) return 1;
-  if (SHOWN_FIRST_TWO.test(commandName)) return 2;
-  return SHOWN_ALL.test(commandName) ? Number.POSITIVE_INFINITY : 0;
+  if (/^ECHO/i.test(commandName)) return { first: 0, end: 0 };
+  if (SHOWN_FIRST.test(commandName) || SHOWN_FIRST_ALONE.test(commandName)) return { first: 0, end: 1 };
+  if (SHOWN_FIRST_TWO.test(commandName)) return { first: 0, end: 2 };
+  return { first: 0, end: SHOWN_ALL.test(commandName) ? Number.POSITIVE_INFINITY : 0 };
 }
 
 /** Attaches the command to an error of the server and masks credentials that its message repeats. */

@@ -140,13 +140,5 @@ export const redirectChannel: Channel = channel("sluice:redirect");
 /** A client with the option `failover` uses another database (`FailoverReport`). */
 export const failoverChannel: Channel = channel("sluice:failover");
 
-const caches: Channel = channel("sluice:cache");
-
-export function isCacheHeard(): boolean {
-  return caches.hasSubscribers;
-}
-
-/** The caller sums up many calls into one message. */
-export function tellCache(context: CacheContext): void {
-  caches.publish(context);
-}
+/** Each message sums up many calls (`CacheContext`). */
+export const cacheChannel: Channel = channel("sluice:cache");

@@ -1,14 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
 import { expect } from "chai";
-import {
-  batchChannel,
-  commandChannel,
-  connectChannel,
-  traceBatch,
-  traceCommand,
-  traceConnect,
-} from "../../../src/observability/channels";
+import { batchChannel, commandChannel, connectChannel, Trace } from "../../../src/observability/channels";
 import { type Heard, listen } from "../../support/trace-listener";
 
 const ORIGIN = { database: 2, serverAddress: "h", serverPort: 1 };
@@ -46,7 +39,7 @@ describe("tracing channels", () => {
   });
 
   it("report success with one context object", () => {
-    const trace = traceCommand("SET", ["k", Buffer.from("v")], ORIGIN).around(nothing);
+    const trace = new Trace(commandChannel, { command: "SET", args: ["k", "?"], ...ORIGIN }).around(nothing);
     trace.onSettled(null, "OK");
     expect(heard.map(({ event }) => event)).to.deep.equal([
       "command:start",
@@ -60,7 +53,7 @@ describe("tracing channels", () => {
 
   it("report failure", () => {
     const error = new Error("no");
-    const trace = traceBatch(3, ORIGIN).around(nothing);
+    const trace = new Trace(batchChannel, { batchMode: "MULTI", batchSize: 3, ...ORIGIN }).around(nothing);
     trace.onSettled(error);
     expect(heard.map(({ event }) => event)).to.deep.equal([
       "batch:start",
@@ -73,9 +66,8 @@ describe("tracing channels", () => {
   });
 
   it("report connects with the number of attempts before", () => {
-    const trace = traceConnect(4, { serverAddress: "/run/redis.sock", serverPort: undefined }).around(
-      nothing,
-    );
+    const server = { serverAddress: "/run/redis.sock", serverPort: undefined };
+    const trace = new Trace(connectChannel, { connectionEpoch: 4, ...server }).around(nothing);
     trace.onSettled(null);
     expect(trace.context).to.deep.equal({
       serverAddress: "/run/redis.sock",
@@ -91,7 +83,7 @@ describe("tracing channels", () => {
     start.bindStore(store, (context) => ({ span: context }));
     try {
       let seen: unknown;
-      const trace = traceBatch(1, ORIGIN).around(() => {
+      const trace = new Trace(batchChannel, { batchMode: "MULTI", batchSize: 1, ...ORIGIN }).around(() => {
         seen = store.getStore();
       });
       expect(seen).to.deep.equal({ span: trace.context });
