@@ -288,8 +288,12 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   onReply(value: Reply): void {
-    if (this.isUsualReply) this.settle(this.queue.shift() as Command, value);
-    else this.onUnusualReply(value);
+    if (!this.isUsualReply && this.takesUnusual(value)) return;
+    const command = this.queue.shift() as Command;
+    markAnswered(command);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
+    const isDecoded = this.isUsualReply || (command.decodingOn(0) & Decode.Buffers) !== 0;
+    command.fulfil(isDecoded ? value : toText(value), this.shape);
   }
 
   onErrorReply(error: Error): void {
@@ -336,31 +340,17 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     if (this.socketEnd !== null) Reflect.apply(this.socketEnd, this.socket, []);
   }
 
-  private settle(command: Command, value: Reply): void {
-    markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
-    command.fulfil(value, this.shape);
-  }
-
-  /** Handles RESP2 subscriber traffic, lines of MONITOR, and unrequested replies. */
-  private onUnusualReply(value: Reply): void {
-    const command = this.queue.head();
-    if (Array.isArray(value) && this.shape.protocol === 2 && this.pushes.route(value, this.shape)) {
-      return;
+  /** Takes RESP2 subscriber traffic, lines of MONITOR, and unrequested replies; false: the reply of a command. */
+  private takesUnusual(value: Reply): boolean {
+    if (Array.isArray(value) && this.shape.protocol === 2 && this.pushes.route(value, this.shape))
+      return true;
+    if (this.queue.head() !== undefined) return false;
+    if (this.isMonitoring) this.deps.messages?.onMonitorLine(String(value));
+    else {
+      const found = Array.isArray(value) ? "an array" : `"${String(value).slice(0, 64)}"`;
+      this.breakOff(new UnexpectedReplyError(found));
     }
-    if (this.isMonitoring && command === undefined) {
-      this.deps.messages?.onMonitorLine(String(value));
-      return;
-    }
-    if (command === undefined) {
-      this.breakOff(
-        new UnexpectedReplyError(Array.isArray(value) ? "an array" : `"${String(value).slice(0, 64)}"`),
-      );
-      return;
-    }
-    this.queue.shift();
-    const areBuffers = (command.decodingOn(0) & Decode.Buffers) !== 0;
-    this.settle(command, areBuffers ? value : toText(value));
+    return true;
   }
 
   /**

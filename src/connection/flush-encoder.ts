@@ -81,26 +81,22 @@ export class FlushEncoder {
     do {
       const command = queue.takeUnsent();
       if (command === undefined) break;
-      const trouble = this.encodeOne(command, listener);
-      if (trouble !== null) return trouble;
+      if (!beginWriting(command, queue)) {
+        queue.drop(command);
+        continue;
+      }
+      const { extra } = command;
+      if (extra !== null && extra.script !== null) this.scripts.choose(command);
+      if (listener !== null) listener.onWrite(command);
+      try {
+        encodeCommand(this.output, command.spec.encodedName ?? encodeName(command.spec), command.args);
+      } catch (error) {
+        const cause = toError(error);
+        command.fail(cause);
+        return cause;
+      }
     } while (++count < unsent && (this.output.length < this.highWaterBytes || this.isLarge(count)));
     return null;
-  }
-
-  private encodeOne(command: Command, listener: WriteListener | null): Error | null {
-    const { queue } = this;
-    if (!beginWriting(command, queue)) {
-      queue.drop(command);
-      return null;
-    }
-    if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
-    if (listener !== null) listener.onWrite(command);
-    try {
-      encodeCommand(this.output, command.spec.encodedName ?? encodeName(command.spec), command.args);
-      return null;
-    } catch (error) {
-      return failWith(command, error);
-    }
   }
 
   /** Whether so many commands are few and large, so that more may follow in this flush. */
@@ -108,12 +104,6 @@ export class FlushEncoder {
     const { length } = this.output;
     return count < FEW && length >= count * REFERENCE_FROM_BYTES && length < this.highWaterBytes * FEW;
   }
-}
-
-function failWith(command: Command, error: unknown): Error {
-  const cause = toError(error);
-  command.fail(cause);
-  return cause;
 }
 
 /**

@@ -16,9 +16,6 @@ const CHECKED_FROM_BYTES = 8192;
 /** Its arguments are never undefined, but the types of array elements say so. */
 const char = String.fromCharCode as (...units: (number | undefined)[]) => string;
 
-/** By their length. */
-const USUAL_STATUSES = ["", "", "OK", "", "PONG", "", "QUEUED"];
-
 /** UTF-8 text; `isKnownAscii` means that all bytes are below 0x80, false means unknown. */
 export function decodeText(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
   const size = end - start;
@@ -33,24 +30,12 @@ export function decodeText(bytes: Buffer, start: number, end: number, isKnownAsc
   return bytes.toString("latin1", start, end);
 }
 
-/** Like `decodeText`, for simple strings, nearly all of which are one of three. */
-export function decodeStatus(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
-  const size = end - start;
-  const usual = size < USUAL_STATUSES.length ? (USUAL_STATUSES[size] as string) : "";
-  return usual !== "" && hasAscii(bytes, start, usual) ? usual : decodeText(bytes, start, end, isKnownAscii);
-}
-
 /**
  * An error reply. Its stack is only the message line: the frames would be those of the parser, and capturing
  * them is the most expensive part.
  */
 export function createReplyError(message: string): ReplyError {
   return withoutStack(() => new ReplyError(message));
-}
-
-function hasAscii(bytes: Buffer, start: number, text: string): boolean {
-  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false;
-  return true;
 }
 
 function areAscii(bytes: Buffer, start: number, end: number): boolean {

@@ -27,14 +27,11 @@ const BYTES_PER_UNIT = 3;
  */
 const SLACK_BYTES = 8;
 
-/** The digits of every size that the loop writes. */
-const TENS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + Math.floor(size / 10));
-const UNITS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + (size % 10));
-
 /** Appends one command. `encodedName` is its name as a bulk string, `$3\r\nget\r\n`. */
 export function encodeCommand(out: OutputBuffer, encodedName: Buffer, args: readonly Argument[]): void {
   out.ensure(MAX_FRAMING_BYTES + encodedName.length);
-  let at = copyInto(out.bytes, writeHeader(out.bytes, out.at, ASTERISK, args.length + 1), encodedName);
+  let at = writeHeader(out.bytes, out.at, ASTERISK, args.length + 1);
+  for (let i = 0; i < encodedName.length; i++) out.bytes[at++] = encodedName[i] as number;
   for (let i = 0; i < args.length; i++) {
     const arg = args[i];
     if (typeof arg === "string" && arg.length <= LOOP_LENGTH && out.bytes.length - at >= LOOP_ROOM_BYTES) {
@@ -68,8 +65,8 @@ function writeShortAscii(bytes: Buffer, at: number, text: string): number {
   const size = text.length;
   let i = at + 1;
   bytes[at] = DOLLAR;
-  if (size > 9) bytes[i++] = TENS[size] as number;
-  bytes[i] = UNITS[size] as number;
+  if (size > 9) bytes[i++] = ZERO + Math.floor(size / 10);
+  bytes[i] = ZERO + (size % 10);
   bytes[i + 1] = CR;
   bytes[i + 2] = LF;
   i += 3;

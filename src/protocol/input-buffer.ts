@@ -107,20 +107,16 @@ export class InputBuffer {
     const filled = this.end - this.start + arrivingBytes;
     // The last read filled the block, so more bytes are waiting.
     const isTooSmall = this.end === old.length && old.length < SLAB_BYTES;
-    let block: Buffer | null = null;
-    if (filled > old.length || isTooSmall) block = this.acquireMore(neededBytes, filled);
-    else if (neededBytes > old.length) block = blockPool.acquireRetained(neededBytes);
+    let block = neededBytes > old.length ? blockPool.acquireRetained(neededBytes) : null;
+    if (block === null && (filled > old.length || isTooSmall)) {
+      // The length of a line is not known in advance.
+      const wanted = Math.min(neededBytes || Number.POSITIVE_INFINITY, old.length * 2);
+      block = blockPool.acquire(Math.max(filled, wanted, SLAB_BYTES));
+    }
     if (block !== null) {
       this.moveTo(block);
       blockPool.release(old);
     } else if (this.start > 0) this.moveTo(old);
-  }
-
-  private acquireMore(neededBytes: number, filled: number): Buffer {
-    const justified = Math.max(filled, this.bytes.length * 2, SLAB_BYTES);
-    // The length of a line is not known in advance.
-    const wanted = neededBytes > 0 ? Math.max(neededBytes, filled, SLAB_BYTES) : justified;
-    return blockPool.acquireRetained(wanted) ?? blockPool.acquire(Math.min(wanted, justified));
   }
 
   private moveTo(block: Buffer): void {

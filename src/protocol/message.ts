@@ -43,21 +43,20 @@ const LETTERS = HEADS.map(({ bytes }) => bytes[LETTER_AT]);
 
 const NOTHING = Buffer.alloc(0);
 
+/** The parts of a message, in their order. */
+const PATTERN = 0;
+const CHANNEL = 1;
+const PAYLOAD = 2;
+
 /** Parses messages, one after the other, from the received bytes. */
 export class WireMessage implements Message {
   kind: MessageKind = "message";
   /** All bytes are below 0x80; false also if unknown. */
   isAscii = false;
   private bytes: Buffer = NOTHING;
-  private patternAt = 0;
-  private patternEnd = 0;
-  private channelAt = 0;
-  private channelEnd = 0;
-  private payloadAt = 0;
-  private payloadEnd = 0;
-  /** The start of the bulk string that `readBulk` has read. */
-  private valueAt = 0;
-  private valueEnd = 0;
+  /** The bounds of the pattern, the channel and the payload. */
+  private readonly starts = [0, 0, 0];
+  private readonly ends = [0, 0, 0];
 
   /**
    * The position after the message with its type byte at `at`; -1 if it is not a message, incomplete, or
@@ -68,20 +67,10 @@ export class WireMessage implements Message {
     const head = HEADS[LETTERS.indexOf(letter as number)];
     if (head === undefined || !standsAt(bytes, at + 1, end, head.bytes)) return -1;
     let place = at + 1 + head.bytes.length;
-    if (head.kind === "pmessage") {
-      place = this.readBulk(bytes, place, end);
+    for (let part = head.kind === "pmessage" ? PATTERN : CHANNEL; part <= PAYLOAD; part++) {
+      place = this.readBulk(part, bytes, place, end);
       if (place < 0) return -1;
-      this.patternAt = this.valueAt;
-      this.patternEnd = this.valueEnd;
     }
-    place = this.readBulk(bytes, place, end);
-    if (place < 0) return -1;
-    this.channelAt = this.valueAt;
-    this.channelEnd = this.valueEnd;
-    place = this.readBulk(bytes, place, end);
-    if (place < 0) return -1;
-    this.payloadAt = this.valueAt;
-    this.payloadEnd = this.valueEnd;
     this.kind = head.kind;
     this.bytes = bytes;
     return place;
@@ -93,34 +82,42 @@ export class WireMessage implements Message {
   }
 
   channelText(): string {
-    return decodeText(this.bytes, this.channelAt, this.channelEnd, this.isAscii);
+    return this.textOf(CHANNEL);
   }
 
   payloadText(): string {
-    return decodeText(this.bytes, this.payloadAt, this.payloadEnd, this.isAscii);
+    return this.textOf(PAYLOAD);
   }
 
   patternText(): string {
-    return decodeText(this.bytes, this.patternAt, this.patternEnd, this.isAscii);
+    return this.textOf(PATTERN);
   }
 
   channelBytes(): Buffer {
-    return copyBytes(this.bytes, this.channelAt, this.channelEnd);
+    return this.bytesOf(CHANNEL);
   }
 
   payload(): Buffer {
-    return copyBytes(this.bytes, this.payloadAt, this.payloadEnd);
+    return this.bytesOf(PAYLOAD);
   }
 
   patternBytes(): Buffer {
-    return copyBytes(this.bytes, this.patternAt, this.patternEnd);
+    return this.bytesOf(PATTERN);
+  }
+
+  private textOf(part: number): string {
+    return decodeText(this.bytes, this.starts[part] as number, this.ends[part] as number, this.isAscii);
+  }
+
+  private bytesOf(part: number): Buffer {
+    return copyBytes(this.bytes, this.starts[part] as number, this.ends[part] as number);
   }
 
   /**
    * The position after the bulk string at `at`, or -1. Large payloads are parsed as ordinary arrays, whose memory
    * grows with the received bytes.
    */
-  private readBulk(bytes: Buffer, at: number, end: number): number {
+  private readBulk(part: number, bytes: Buffer, at: number, end: number): number {
     if (at >= end || bytes[at] !== DOLLAR) return -1;
     let length = 0;
     let i = at + 1;
@@ -132,8 +129,8 @@ export class WireMessage implements Message {
     const valueEnd = i + 2 + length;
     if (length > LARGE_BYTES || i === at + 1 || valueEnd + 2 > end) return -1;
     if (!isLineEnd(bytes, i) || !isLineEnd(bytes, valueEnd)) return -1;
-    this.valueAt = i + 2;
-    this.valueEnd = valueEnd;
+    this.starts[part] = i + 2;
+    this.ends[part] = valueEnd;
     return valueEnd + 2;
   }
 }

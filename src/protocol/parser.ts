@@ -13,7 +13,7 @@
 import { ParserError, ReplyTooLongError } from "../errors";
 import { ASCII } from "./ascii";
 import { copyBytes } from "./copy-bytes";
-import { createReplyError, decodeStatus, decodeText } from "./decode-value";
+import { createReplyError, decodeText } from "./decode-value";
 import { InputBuffer } from "./input-buffer";
 import {
   MAX_BULK_BYTES,
@@ -39,6 +39,7 @@ export type { Message, ReplySink };
 
 /** `txt:` at the start of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
+const NO_LINE_END = "no CRLF behind the value";
 /** Integers do not become numbers. */
 const NO_NUMBERS = Decode.StringNumbers | Decode.BigInts;
 
@@ -129,13 +130,15 @@ export class Parser {
 
   private readTokens(): void {
     if (this.passing.left > 0 && !this.passBulk()) return;
+    const { builder, bytes } = this;
     while (this.at < this.end && this.isLive) {
-      if (this.builder.isIdle) {
-        this.builder.begin(this.bytes[this.at] as number);
+      const type = bytes[this.at] as number;
+      if (builder.isIdle) {
+        builder.begin(type);
         if (!this.isLive) return;
-        if (this.has(Decode.Messages) && this.readMessage()) continue;
+        if ((builder.decoding & Decode.Messages) !== 0 && this.readMessage()) continue;
       }
-      if (!this.readToken(this.bytes[this.at] as number)) return;
+      if (!this.readToken(type)) return;
     }
   }
 
@@ -162,7 +165,8 @@ export class Parser {
       case TypeByte.Integer:
         return this.readInteger();
       case TypeByte.SimpleString:
-        return this.readSimpleString();
+      case TypeByte.Error:
+        return this.readTextLine(type);
       case TypeByte.List:
       case TypeByte.Set:
       case TypeByte.Push:
@@ -170,15 +174,13 @@ export class Parser {
       case TypeByte.Map:
       case TypeByte.Attribute:
         return this.readMap(type);
-      case TypeByte.Error:
-        return this.readError();
       case TypeByte.Null:
       case TypeByte.Boolean:
       case TypeByte.Double:
       case TypeByte.BigNumber:
         return this.readScalarLine(type);
       default:
-        return this.refuseType(type);
+        return this.abandon(`Unknown RESP type ${type} "${String.fromCharCode(type)}". Please report this.`);
     }
   }
 
@@ -193,7 +195,7 @@ export class Parser {
     const start = this.cursor;
     const stop = start + length;
     if (stop + 2 > this.end) return this.awaitBulk(type, length);
-    if (!this.hasLineEndAt(stop)) return false;
+    if (this.bytes[stop] !== CR || this.bytes[stop + 1] !== LF) return this.fail(NO_LINE_END, stop);
     this.at = stop + 2;
     if (type === TypeByte.Bulk) return this.placeString(start, stop);
     return type === TypeByte.Verbatim ? this.placeVerbatim(start, stop) : this.placeError(start, stop);
@@ -232,15 +234,17 @@ export class Parser {
   private passBulk(): boolean {
     const { passing } = this;
     this.at += passing.take(this.bytes, this.at, this.end);
-    if (passing.left > 2 || this.end - this.at < 2 || !this.hasLineEndAt(this.at)) return false;
-    this.at += 2;
+    const { at, bytes } = this;
+    if (passing.left > 2 || this.end - at < 2) return false;
+    if (bytes[at] !== CR || bytes[at + 1] !== LF) return this.fail(NO_LINE_END, at);
+    this.at = at + 2;
     return this.builder.place(passing.finish());
   }
 
   private placeString(start: number, stop: number): boolean {
     const { builder } = this;
     if (builder.isDropping) return builder.place(null);
-    if (this.has(Decode.Buffers)) return builder.place(copyBytes(this.bytes, start, stop));
+    if ((builder.decoding & Decode.Buffers) !== 0) return builder.place(copyBytes(this.bytes, start, stop));
     return builder.place(decodeText(this.bytes, start, stop, this.isAscii));
   }
 
@@ -301,25 +305,16 @@ export class Parser {
     return this.builder.place(integerOf(text, this.builder.decoding));
   }
 
-  private readSimpleString(): boolean {
+  /** A status or an error. */
+  private readTextLine(type: number): boolean {
     const lineEnd = this.findLineEnd(MAX_TEXT_BYTES);
     if (lineEnd < 0) return false;
-    const { builder, bytes } = this;
     const start = this.at + 1;
     this.at = lineEnd + 2;
-    if (builder.isDropping || this.has(Decode.Buffers)) return this.placeString(start, lineEnd);
-    return builder.place(decodeStatus(bytes, start, lineEnd, this.isAscii));
+    return type === TypeByte.Error ? this.placeError(start, lineEnd) : this.placeString(start, lineEnd);
   }
 
-  private readError(): boolean {
-    const lineEnd = this.findLineEnd(MAX_TEXT_BYTES);
-    if (lineEnd < 0) return false;
-    return this.placeError(this.at + 1, lineEnd);
-  }
-
-  /** The error whose text ends with the token at `stop`. */
   private placeError(start: number, stop: number): boolean {
-    this.at = stop + 2;
     this.builder.noteError();
     if (this.builder.isDropping) return this.builder.place(null);
     return this.builder.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
@@ -340,11 +335,6 @@ export class Parser {
   /** One of the bits is set. */
   private has(bits: number): boolean {
     return (this.builder.decoding & bits) !== 0;
-  }
-
-  private refuseType(type: number): false {
-    this.abandon(`Unknown RESP type ${type} "${String.fromCharCode(type)}". Please report this.`);
-    return false;
   }
 
   // --- lengths and line ends -------------------------------------------------------------
@@ -392,21 +382,15 @@ export class Parser {
     return -1;
   }
 
-  /** True if CRLF is at `place`; both bytes have arrived. */
-  private hasLineEndAt(place: number): boolean {
-    if (this.bytes[place] === CR && this.bytes[place + 1] === LF) return true;
-    return this.fail("no CRLF behind the value", place);
-  }
-
   /** Ends the parser with an error about the byte at `place`, by default the current token. */
   private fail(what: string, place = this.at): false {
-    this.abandon(`Protocol error: ${what}, at byte ${this.input.origin + place} of the connection`);
-    return false;
+    return this.abandon(`Protocol error: ${what}, at byte ${this.input.origin + place} of the connection`);
   }
 
-  private abandon(message: string): void {
+  private abandon(message: string): false {
     this.failure ??= new ParserError(message);
     this.isLive = false;
+    return false;
   }
 
   /** `-1` is at `place`, or its first character is, and it is allowed for this type. */

@@ -87,7 +87,9 @@ export class ReplyBuilder {
   place(value: Reply): true {
     const frame = this.frame;
     if (frame === null) {
-      this.deliver(value);
+      this.isIdle = true;
+      if (this.replyFailure === null && this.outcome === Outcome.Value) this.sink.onReply(value);
+      else this.deliverUnusual(value);
       return true;
     }
     if (frame.kind !== FrameKind.List) this.placeSpecial(frame, value);
@@ -136,16 +138,13 @@ export class ReplyBuilder {
     this.frame = this.depth === 0 ? null : (this.frames[this.depth - 1] as ReplyFrame);
   }
 
-  private deliver(value: Reply): void {
-    this.isIdle = true;
+  private deliverUnusual(value: Reply): void {
     const failure = this.replyFailure;
-    if (failure !== null) {
-      this.replyFailure = null;
-      this.isDropping = false;
-      if (this.outcome !== Outcome.Push) this.sink.onErrorReply(failure);
-    } else if (this.outcome === Outcome.Value) this.sink.onReply(value);
-    else if (this.outcome === Outcome.Error) this.sink.onErrorReply(value as Error);
-    else this.sink.onPush(value as Reply[]);
+    this.replyFailure = null;
+    if (failure !== null) this.isDropping = false;
+    if (this.outcome === Outcome.Push) {
+      if (failure === null) this.sink.onPush(value as Reply[]);
+    } else this.sink.onErrorReply(failure ?? (value as Error));
   }
 }
 

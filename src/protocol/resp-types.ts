@@ -3,8 +3,6 @@
  * command.
  */
 
-import type { ReplyError } from "../errors";
-
 /** A value that is sent as one bulk string. All other values are converted into it first. */
 export type Argument = string | Buffer;
 
@@ -34,5 +32,3 @@ export const Decode = {
   /** Maps become instances of `Map`. */
   Maps: 64,
 } as const;
-
-export type { ReplyError };
