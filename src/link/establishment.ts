@@ -10,7 +10,6 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import {
   beginHandshake,
-  type Credentials,
   type Databases,
   type HandshakeListener,
   type HandshakeOptions,
@@ -57,8 +56,8 @@ export interface EstablishmentDeps {
 /** Sends commands behind a handshake, and withdraws them when they cannot be served. */
 export interface EarlySender {
   readonly length: number;
-  send(credentials: Credentials): void;
-  withdraw(refusal: Error | null): void;
+  send(): void;
+  withdraw(): void;
 }
 
 export interface EstablishmentOwner {
@@ -117,7 +116,7 @@ export class Establishment implements HandshakeListener {
       // The source of the credentials failed: it is asked again for the next attempt.
       this.onOutcome({ kind: "failed", error: toError(error), isTransient: true });
     }
-    if (!this.isOver) this.owner.current?.early.send(this.credentials);
+    if (!this.isOver) this.owner.current?.early.send();
   }
 
   /** Ends the attempt: it succeeded, failed, or its connection closed. */
@@ -174,7 +173,7 @@ export class Establishment implements HandshakeListener {
   }
 
   onSecondLogin(): void {
-    if (!this.isOver) this.owner.current?.early.withdraw(null);
+    if (!this.isOver) this.owner.current?.early.withdraw();
   }
 
   onOutcome(outcome: HandshakeOutcome): void {
@@ -187,7 +186,7 @@ export class Establishment implements HandshakeListener {
         this.owner.onEstablished(outcome.info, this.credentials);
         return;
       case "loading":
-        this.owner.current?.early.withdraw(null);
+        this.owner.current?.early.withdraw();
         this.timer = startTimer(() => void this.askAgain(), outcome.delayMs);
         return;
       case "failed":

@@ -195,7 +195,7 @@ export class Link implements Dispatcher, CalledByParts {
     const { status } = this;
     if (status === "end") return;
     this.mover.onLost();
-    if (status === "connect") this.current.early.withdraw(new ConnectionClosedError());
+    if (status === "connect") this.current.early.withdraw();
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
@@ -420,11 +420,6 @@ export class Link implements Dispatcher, CalledByParts {
     return this.reconnection.attempts > (this.hasBeenReady ? 1 : 0);
   }
 
-  /** The first attempt of a client of one server. */
-  get isFresh(): boolean {
-    return !this.hasBeenReady && this.reconnection.attempts === 0 && this.deps.takeover === null;
-  }
-
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
     const { connector } = this;
@@ -452,7 +447,7 @@ export class Link implements Dispatcher, CalledByParts {
    * reason.
    */
   onRefused(error: Error, isTransient: boolean): void {
-    this.current.early.withdraw(error);
+    this.current.early.withdraw();
     if (!isTransient) this.leftovers.failWaiting(() => error);
     this.report("error", error);
     this.reconnect();

@@ -4,7 +4,6 @@ import { expect } from "chai";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { type Command, CommandState } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
-import { ReplyError } from "../../../src/errors";
 import { AbstractConnector } from "../../../src/link/connector";
 import { EarlyCommands } from "../../../src/link/early-commands";
 import { OfflineQueue } from "../../../src/link/offline-queue";
@@ -38,12 +37,9 @@ describe("EarlyCommands", () => {
     readonly isOwnSocket?: boolean;
     readonly connector?: AbstractConnector;
     readonly monitor?: boolean;
-    readonly retryPolicy?: "at-least-once" | "at-most-once";
     readonly isSubscribed?: boolean;
     readonly agreed?: number;
     readonly hasFailedAttempt?: boolean;
-    readonly isFresh?: boolean;
-    readonly password?: string;
   }
 
   /** Sends what may be sent, with these commands waiting. */
@@ -59,15 +55,14 @@ describe("EarlyCommands", () => {
     const early = new EarlyCommands(
       { connection, agreed: now.agreed ?? 0, send: (command) => void onConnection.push(command) },
       {
-        options: { monitor: now.monitor ?? false, retryPolicy: now.retryPolicy },
+        options: { monitor: now.monitor ?? false },
         connector: now.connector ?? new AnyServer(),
         offline,
         subscriptions: { isEmpty: !now.isSubscribed },
         hasFailedAttempt: now.hasFailedAttempt ?? false,
-        isFresh: now.isFresh ?? false,
       },
     );
-    early.send(now.password === undefined ? {} : { password: now.password });
+    early.send();
     expect(early.length).to.equal(onConnection.length);
     return early;
   }
@@ -94,22 +89,14 @@ describe("EarlyCommands", () => {
     expect(onConnection).to.deep.equal([other]);
   });
 
-  it("sends writes only in the first attempt, without a login or database, if they may be sent again", () => {
-    const isSent = (now: Situation): boolean => {
-      offline.takeAll();
-      onConnection = [];
-      send([set()], now);
-      return onConnection.length === 1;
-    };
-    expect(isSent({ isFresh: true, retryPolicy: "at-least-once" })).to.equal(true);
-    expect(isSent({ isFresh: true, retryPolicy: "at-most-once" })).to.equal(false);
-    expect(isSent({ isFresh: false, retryPolicy: "at-least-once" })).to.equal(false);
-    expect(isSent({ isFresh: true, retryPolicy: "at-least-once", password: "p" })).to.equal(false);
+  it("sends no write", () => {
+    send([get(), set(), get()]);
+    expect([names(onConnection), names(offline.pending())]).to.deep.equal([["get"], ["set", "get"]]);
   });
 
   it("sends no command early whose effect is not known", () => {
     const unknown = made.make("module.command", "k");
-    send([unknown], { isFresh: true, retryPolicy: "at-least-once" });
+    send([unknown]);
     expect([onConnection, offline.pending()]).to.deep.equal([[], [unknown]]);
   });
 
@@ -128,12 +115,12 @@ describe("EarlyCommands", () => {
     });
   }
 
-  it("takes them back as never written when no server has run them, and drops the replies", () => {
-    const [written, waits, settled] = [set(), get(), get()];
-    const early = send([written, waits, settled], { isFresh: true });
+  it("takes them back as never written, and drops the replies", () => {
+    const [written, waits, settled] = [get(), get(), get()];
+    const early = send([written, waits, settled]);
     written.state = CommandState.Sent;
     settled.fail(new Error("given up"));
-    early.withdraw(null);
+    early.withdraw();
     expect(offline.pending()).to.deep.equal([written, waits]);
     expect([written.state, written.mayHaveRun, waits.state]).to.deep.equal([
       CommandState.Queued,
@@ -150,22 +137,6 @@ describe("EarlyCommands", () => {
     expect(early.length).to.equal(0);
   });
 
-  it("knows that a refusal of the client ran none, and that another error may have run a written write", () => {
-    const mayHaveRun = (refusal: Error): boolean[] => {
-      offline.takeAll();
-      onConnection = [];
-      const commands = [set(), get(), set()];
-      const early = send(commands, { isFresh: true });
-      for (const one of commands.slice(0, 2)) one.state = CommandState.Sent;
-      early.withdraw(refusal);
-      return commands.map((one) => one.mayHaveRun);
-    };
-    for (const text of ["NOAUTH Authentication required.", "LOADING Redis is loading the dataset in memory"])
-      expect(mayHaveRun(new ReplyError(text)), text).to.deep.equal([false, false, false]);
-    expect(mayHaveRun(new ReplyError("ERR invalid DB index"))).to.deep.equal([true, false, false]);
-    expect(mayHaveRun(new Error("NOAUTH"))).to.deep.equal([true, false, false]);
-  });
-
   it("takes them back after an error that tells that no server of this kind is there, not after another one", () => {
     const one = get();
     const early = send([one]);
@@ -178,7 +149,7 @@ describe("EarlyCommands", () => {
   it("has none to take back once the connection is ready", () => {
     const early = send([get()]);
     early.release();
-    early.withdraw(null);
+    early.withdraw();
     expect([onConnection.length, offline.length]).to.deep.equal([1, 0]);
   });
 
@@ -190,7 +161,7 @@ describe("EarlyCommands", () => {
     extra.sentAtMs = 5;
     const early = send([one]);
     one.state = CommandState.Sent;
-    early.withdraw(null);
+    early.withdraw();
     expect([one.group?.isStarted, extra.sentAtMs]).to.deep.equal([false, 0]);
   });
 });

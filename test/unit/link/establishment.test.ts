@@ -29,7 +29,7 @@ describe("Establishment", () => {
   /** Commands that were sent behind the handshake. */
   let followers: number;
   /** The credentials of each handshake behind which commands could be sent. */
-  let sentWith: unknown[];
+  let sent: number;
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -44,7 +44,7 @@ describe("Establishment", () => {
     connection = new ModelConnection();
     told = [];
     followers = 0;
-    sentWith = [];
+    sent = 0;
     credentials = () => ({ password: "pw" });
   });
 
@@ -55,7 +55,7 @@ describe("Establishment", () => {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
       current: {
-        early: { length: followers, send: (used: unknown) => void sentWith.push(used), withdraw: () => {} },
+        early: { length: followers, send: () => void sent++, withdraw: () => {} },
       },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
@@ -177,15 +177,15 @@ describe("Establishment", () => {
     expect(unhandled).to.deep.equal([]);
   });
 
-  it("lets commands follow its handshake, with the credentials of that, unless it is over", async () => {
+  it("lets commands follow its handshake, unless it is over", async () => {
     const made = await dialled();
     await Promise.all([made.introduce({ db: 0 }), turn()]);
-    expect(sentWith).to.deep.equal([{ password: "pw" }]);
+    expect(sent).to.equal(1);
     made.stop();
     const other = await dialled();
     other.stop();
     await other.introduce({ db: 0 });
-    expect(sentWith).to.have.length(1);
+    expect(sent).to.equal(1);
   });
 
   it("is refused when the server says so, and when the source of credentials fails", async () => {
