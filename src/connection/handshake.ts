@@ -120,8 +120,6 @@ export interface Introduction extends Databases {
 export interface HandshakeListener {
   /** An error that does not end the connection. */
   onError(error: Error): void;
-  /** Commands follow the handshake in the same write. */
-  isFollowed?(): boolean;
   /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
   onSecondLogin?(): void;
   /**
@@ -245,12 +243,8 @@ class Handshake {
     }
     connection.setProtocol(2);
     if (disableClientInfo) return;
-    // The outcome must be known before the replies to commands behind the handshake.
-    if (this.listener.isFollowed?.() === true) void noteClientId(connection);
-    else {
-      this.ask("client", ["ID"]);
-      this.send();
-    }
+    // The handshake does not wait for it: its outcome must be known before the replies to commands behind it.
+    void noteClientId(connection);
   }
 
   private repeat(): void {
@@ -331,7 +325,7 @@ function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
 }
 
 /** Without any, the connection belongs to the user `default`, who needs no password. */
-export function hasAny({ username, password }: Credentials): boolean {
+function hasAny({ username, password }: Credentials): boolean {
   return Boolean(username) || Boolean(password);
 }
 

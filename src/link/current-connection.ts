@@ -20,9 +20,6 @@ export const unblocking = new LatePart(
   () => require("./unblocker") as typeof import("./unblocker"),
 );
 
-/** The link of a current connection. */
-export type CurrentOwner = EarlyDeps;
-
 export class CurrentConnection {
   connection: Connection | null = null;
   /** Commands behind its handshake. */
@@ -35,7 +32,7 @@ export class CurrentConnection {
   private deciding: Command | null = null;
 
   constructor(
-    private readonly owner: CurrentOwner,
+    private readonly owner: EarlyDeps,
     private readonly deps: Pick<LinkDeps, "credentials" | "listener">,
     /** The database that the server has last confirmed: the next connection is ready only with it. */
     public agreed: number,

@@ -53,20 +53,13 @@ export interface EstablishmentDeps {
   isLoginRefused: boolean;
 }
 
-/** Sends commands behind a handshake, and withdraws them when they cannot be served. */
-export interface EarlySender {
-  readonly length: number;
-  send(): void;
-  withdraw(): void;
-}
-
 export interface EstablishmentOwner {
   /** The connector could not reach the server. */
   onUnreachable(error: Error): void;
   /** A named error of a connector. */
   onNamedError(type: string, error: Error): void;
   /** Undefined: no commands follow the handshake. */
-  readonly current?: { readonly early: EarlySender };
+  readonly current?: { readonly early: { send(): void; withdraw(): void } };
   /** The handshake is complete. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /**
@@ -166,10 +159,6 @@ export class Establishment implements HandshakeListener {
 
   onError(error: Error): void {
     this.owner.onNamedError("error", error);
-  }
-
-  isFollowed(): boolean {
-    return (this.owner.current?.early.length ?? 0) > 0;
   }
 
   onSecondLogin(): void {

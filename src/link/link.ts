@@ -17,7 +17,7 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { causeOf } from "../command/ending-errors";
-import type { Connection, ConnectionDeps, ConnectionLife } from "../connection/connection";
+import type { Connection, ConnectionDeps } from "../connection/connection";
 import { type Credentials, request, type ServerInfo } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
@@ -28,16 +28,11 @@ import {
 } from "../errors";
 import { callUser } from "../util/user-code";
 import { type AbstractConnector, takesAnyServer } from "./connector";
-import { type CredentialHost, CredentialRenewal, type ExpiringCredentials } from "./credentials";
-import { CurrentConnection, type CurrentOwner } from "./current-connection";
-import { ErrorReplies, type ErrorReplyDeps } from "./error-replies";
-import {
-  type EstablishmentOwner,
-  explainTrouble,
-  explainTurnedAway,
-  isConnectionTrouble,
-} from "./establishment";
-import { Intake, type IntakeOwner } from "./intake";
+import { CredentialRenewal, type ExpiringCredentials } from "./credentials";
+import { CurrentConnection } from "./current-connection";
+import { ErrorReplies } from "./error-replies";
+import { explainTrouble, explainTurnedAway, isConnectionTrouble } from "./establishment";
+import { Intake } from "./intake";
 import { isQuit, LeftoverCommands } from "./leftovers";
 import {
   connectionOptions,
@@ -57,7 +52,7 @@ import { Reconnection } from "./reconnection";
 import { SubscriptionGap } from "./resubscribe";
 import { databasesFor } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
-import { StateReplies, type StateReplyDeps } from "./state-replies";
+import { StateReplies } from "./state-replies";
 
 /** Commands that need individual handling. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
@@ -66,16 +61,7 @@ const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | Comma
  * Each part of a link calls it back through its own interface. Closures for these calls would cost memory in
  * every idle client.
  */
-type CalledByParts = ConnectionLife &
-  EstablishmentOwner &
-  CurrentOwner &
-  ErrorReplyDeps &
-  StateReplyDeps &
-  CredentialHost &
-  IntakeOwner &
-  MovableLink;
-
-export class Link implements Dispatcher, CalledByParts {
+export class Link implements Dispatcher, MovableLink {
   readonly subscriptions = new Subscriptions(() => this.updateDirect());
   readonly offline = new OfflineQueue();
   readonly session: Session;

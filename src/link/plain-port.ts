@@ -5,6 +5,7 @@
  */
 
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { openSocket } from "./tcp-connector";
 
@@ -17,19 +18,13 @@ const REPLY_LIMIT_MS = 1000;
 /** The first byte of a reply to PING: "PONG", or an error. */
 const REPLY = /^[+-]/;
 
-interface OpenSocket extends Duplex {
-  readonly encrypted?: boolean;
-  readonly remoteAddress?: string | undefined;
-  readonly remotePort?: number | undefined;
-}
-
 export class PlainPortCheck {
   private timer: NodeJS.Timeout | undefined;
   private socket: Duplex | null = null;
 
   /** @param onPlain The server at the other end of the socket answers in plain text. */
   constructor(
-    private readonly dialled: OpenSocket,
+    private readonly dialled: Duplex & Partial<Pick<TLSSocket, "encrypted" | "remoteAddress" | "remotePort">>,
     private readonly onPlain: () => void,
   ) {
     if (dialled.encrypted !== true) return;

@@ -74,34 +74,28 @@ export function chooseReader<Node extends Reader>(
   nodes: readonly Node[],
   { zone, isNearest }: ReaderPreference,
 ): Node | null {
-  const choose = isNearest ? nearest : pick;
-  const own = zone === undefined ? null : choose(nodes, zone);
-  return own ?? choose(nodes, undefined);
+  const own = zone === undefined ? null : pick(nodes, zone, isNearest);
+  return own ?? pick(nodes, undefined, isNearest);
 }
 
-/** A node whose round trip is in the band, or unknown. */
-function nearest<Node extends Reader>(nodes: readonly Node[], zone: string | undefined): Node | null {
-  const nowMs = clockMs();
-  let least = Number.POSITIVE_INFINITY;
-  for (const node of nodes) {
-    if (isCandidate(node, zone)) least = Math.min(least, node.distanceMs(nowMs) ?? least);
-  }
-  return pick(nodes, zone, least * (1 + BAND_SHARE) + BAND_MS, nowMs);
-}
-
+/** Among the nearest, a node whose round trip is unknown counts as near. */
 function pick<Node extends Reader>(
   nodes: readonly Node[],
   zone: string | undefined,
-  mostMs: number = Number.POSITIVE_INFINITY,
-  nowMs = 0,
+  isNearest: boolean,
 ): Node | null {
   const { length } = nodes;
-  const isBounded = mostMs < Number.POSITIVE_INFINITY;
+  const nowMs = isNearest ? clockMs() : 0;
+  let least = Number.POSITIVE_INFINITY;
+  if (isNearest)
+    for (const node of nodes)
+      if (isCandidate(node, zone)) least = Math.min(least, node.distanceMs(nowMs) ?? least);
+  const mostMs = least * (1 + BAND_SHARE) + BAND_MS;
   let chosen: Node | null = null;
   let count = 0;
   for (let index = 0; index < length; index++) {
     const node = nodes[index] as Node;
-    if (!isCandidate(node, zone) || (isBounded && (node.distanceMs(nowMs) ?? 0) > mostMs)) continue;
+    if (!isCandidate(node, zone) || (isNearest && (node.distanceMs(nowMs) ?? 0) > mostMs)) continue;
     // The n-th candidate replaces the chosen one with a chance of 1 / n.
     count++;
     if (Math.random() * count < 1) chosen = node;

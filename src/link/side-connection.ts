@@ -3,6 +3,7 @@
  * same address and credentials and sends no client info; its owner closes it.
  */
 
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
 import { beginHandshake, type Credentials, type HandshakeOutcome } from "../connection/handshake";
@@ -15,10 +16,7 @@ import { socketOptionsOf, withServerName } from "./socket-options";
 import { openSocket } from "./tcp-connector";
 
 /** The remote end of a socket; other streams do not know theirs. */
-export interface Peer {
-  readonly remoteAddress?: string | undefined;
-  readonly remotePort?: number | undefined;
-}
+export type Peer = Partial<Pick<Socket, "remoteAddress" | "remotePort">>;
 
 /** A healthy server has answered a question of the client itself by then. */
 export const LONGEST_ANSWER_MS = 2000;

@@ -3,8 +3,7 @@
  * connect; this folder provides the options.
  */
 
-import type { CredentialsProvider } from "../link/credential-provider";
-import { type SocketOptions, socketOptionsOf } from "../link/socket-options";
+import { socketOptionsOf } from "../link/socket-options";
 import type { SentinelAddress } from "./sentinel-list";
 import type { SentinelOptions } from "./sentinel-options";
 
@@ -15,33 +14,25 @@ export interface SentinelClient {
   disconnect(): void;
 }
 
-export interface SentinelClientOptions extends SocketOptions {
-  host: string;
-  port: number;
-  username: string | null;
-  password: string | null;
-  credentials: CredentialsProvider | undefined;
-  protocol: 2 | 3;
-  connectTimeout: number | undefined;
-  disconnectTimeout: number | undefined;
-  commandTimeout: number | undefined;
-  enableReadyCheck: false;
-  maxRetriesPerRequest: null;
-  /** `null`: the connection serves one question and does not reconnect. */
-  retryStrategy: ((times: number) => unknown) | null;
-}
-
+export type SentinelClientOptions = ReturnType<typeof sentinelClientOptions>;
 export type SentinelClientFactory = (options: SentinelClientOptions) => SentinelClient;
 
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 26379;
 
-/** The options of a connection to one sentinel. */
+/**
+ * The options of a connection to one Sentinel.
+ * @param retryStrategy Null: the connection serves one question and does not reconnect.
+ */
 export function sentinelClientOptions(
   address: Partial<SentinelAddress>,
   options: SentinelOptions,
-  retryStrategy: SentinelClientOptions["retryStrategy"],
-): SentinelClientOptions {
+  retryStrategy: ((times: number) => unknown) | null,
+) {
+  const { connectTimeout } = options;
+  // A Sentinel that completes the handshake and then stays silent must not block questions to the others. The
+  // handshake has its own limit of one `connectTimeout`; subscriptions have no limit.
+  const questionLimit = retryStrategy === null && connectTimeout ? 2 * connectTimeout : undefined;
   return {
     ...socketOptionsOf({ ...options, family: address.family ?? options.family, tls: options.sentinelTLS }),
     host: address.host || DEFAULT_HOST,
@@ -49,25 +40,14 @@ export function sentinelClientOptions(
     username: options.sentinelUsername ?? null,
     password: options.sentinelPassword ?? null,
     credentials: options.sentinelCredentials,
-    protocol: options.protocol === 2 ? 2 : 3,
-    connectTimeout: options.connectTimeout,
+    protocol: options.protocol === 2 ? (2 as const) : (3 as const),
+    connectTimeout,
     disconnectTimeout: options.disconnectTimeout,
-    commandTimeout: options.sentinelCommandTimeout ?? questionLimit(options, retryStrategy),
+    commandTimeout: options.sentinelCommandTimeout ?? questionLimit,
     enableReadyCheck: false,
     maxRetriesPerRequest: null,
     retryStrategy,
   };
-}
-
-/**
- * A Sentinel that completes the handshake and then stays silent must not block questions to the others. The
- * handshake has its own limit of one `connectTimeout`; subscriptions have no limit.
- */
-function questionLimit(
-  { connectTimeout }: SentinelOptions,
-  retryStrategy: SentinelClientOptions["retryStrategy"],
-): number | undefined {
-  return retryStrategy === null && connectTimeout ? 2 * connectTimeout : undefined;
 }
 
 /** `host:port` of a sentinel, for messages. */

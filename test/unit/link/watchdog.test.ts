@@ -56,7 +56,12 @@ describe("Watchdog", () => {
     seen = [];
     isListening = true;
     const owner = ownerWith(seen, () => verdicts.shift() ?? Verdict.ServerIsBusy);
-    watchdog = new Watchdog(IDLE_MS, { ...owner, isListening: () => isListening });
+    watchdog = new Watchdog(IDLE_MS, {
+      ...owner,
+      get isListening() {
+        return isListening;
+      },
+    });
     owner.watchdog = watchdog;
   });
   afterEach(() => watchdog.stop());
@@ -91,7 +96,7 @@ describe("Watchdog", () => {
       },
       onDeadConnection: (_silentMs, isReachable) => void gone.push(isReachable),
       onBusyServer: () => {},
-      isListening: () => false,
+      isListening: false,
       onQuiet: () => {},
     });
     silent.lastActivityMs -= 10 * IDLE_MS;
@@ -208,7 +213,7 @@ describe("Watchdog", () => {
       probe,
       onDeadConnection: () => seen.push("dead"),
       onBusyServer: () => seen.push("busy"),
-      isListening: () => true,
+      isListening: true,
       onQuiet: () => {},
     });
     other.attach(silent as unknown as Connection);
@@ -244,7 +249,12 @@ describe("Watchdog over time", () => {
       onAsked();
       return verdict;
     });
-    watchdog = new home.modules.Watchdog(LONG_MS, { ...owner, isListening: () => isListening });
+    watchdog = new home.modules.Watchdog(LONG_MS, {
+      ...owner,
+      get isListening() {
+        return isListening;
+      },
+    });
     owner.watchdog = watchdog;
     watchdog.attach(silent as unknown as Connection);
   });
