@@ -148,8 +148,6 @@ export class RetryQueue {
   private readonly held = new Map<number, HeldSlot>();
   /** Commands that wait without holding a slot. */
   private readonly alone = new Map<Command, Delay>();
-  /** The slots that wait for a command. */
-  private readonly drains = new Map<Command, Set<HeldSlot>>();
   /** The commands that may go now. */
   private readySlots = new Set<HeldSlot>();
   private readyAlone: Command[] = [];
@@ -158,13 +156,6 @@ export class RetryQueue {
   private isPaused = true;
 
   constructor(private readonly deps: RetryQueueDeps) {}
-
-  /** Commands that wait. */
-  get size(): number {
-    let { size } = this.alone;
-    for (const slot of this.held.values()) size += slot.size;
-    return size;
-  }
 
   /** The waiting commands; of a transaction all members. */
   pending(): Command[] {
@@ -204,7 +195,10 @@ export class RetryQueue {
         this.postpone(slot, one);
       }
     }
-    for (const command of gone) this.noteGone(command);
+    for (const command of gone) {
+      const slot = this.held.get(command.slot);
+      if (slot !== undefined) this.noteGone(slot, command);
+    }
     this.sendReady();
   }
 
@@ -286,7 +280,6 @@ export class RetryQueue {
     for (const delay of this.alone.values()) delay.stop();
     this.held.clear();
     this.alone.clear();
-    this.drains.clear();
     this.readySlots.clear();
     this.readyAlone = [];
     return all.filter(isWaiting);
@@ -336,23 +329,13 @@ export class RetryQueue {
 
   /** The slot waits until the node has answered or returned `last`, its youngest command of the slot. */
   private awaitLast(slot: HeldSlot, client: NodeClient, last: Command): void {
-    if (slot.drain === null) {
-      slot.drain = new Drain(client, last);
-      this.watch(slot, slot.drain);
-    } else {
-      this.drains.get(slot.drain.last)?.delete(slot);
-      slot.drain.last = last;
-    }
-    const slots = this.drains.get(last);
-    if (slots !== undefined) slots.add(slot);
-    else {
-      this.drains.set(last, new Set([slot]));
-      const onSettled = (error: Error | null): void => {
-        this.noteGone(last, error === null || isServed(error));
-        this.sendReady();
-      };
-      last.ensureExtra().addHook({ onSettled });
-    }
+    if (slot.drain === null) this.watch(slot, (slot.drain = new Drain(client, last)));
+    else slot.drain.last = last;
+    const onSettled = (error: Error | null): void => {
+      this.noteGone(slot, last, error === null || isServed(error));
+      this.sendReady();
+    };
+    last.ensureExtra().addHook({ onSettled });
   }
 
   /** Gives the drain up when the node has stopped answering. */
@@ -360,7 +343,6 @@ export class RetryQueue {
     drain.look = this.later(LOOK_MS, () => {
       if (!drain.isInVain()) this.watch(slot, drain);
       else {
-        this.drains.get(drain.last)?.delete(slot);
         slot.endDrain();
         this.reconsider(slot);
       }
@@ -368,27 +350,22 @@ export class RetryQueue {
   }
 
   /**
-   * A command has left its node: slots that waited for it continue, or wait for the next older one. Behind an
+   * A command has left its node: if the slot waited for it, it continues, or waits for the next older one. Behind an
    * answered command no older one remains.
    */
-  private noteGone(command: Command, isAnswered = false): void {
-    const slots = this.drains.get(command);
-    if (slots === undefined) return;
-    this.drains.delete(command);
-    for (const slot of slots) {
-      const { drain } = slot;
-      if (drain?.last !== command) continue;
-      if (isAnswered && slot.returned.length === 0) slot.isInDoubt = false;
-      // A command of another slot is waited for when it is known to be younger than all commands of this slot.
-      // A command of this slot may have been given up while older ones are still at the node: those are waited
-      // for next.
-      const mayBeMore = !isAnswered && command.slot === slot.slot;
-      const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
-      if (last !== null) this.awaitLast(slot, drain.client, last);
-      else {
-        slot.endDrain();
-        this.reconsider(slot);
-      }
+  private noteGone(slot: HeldSlot, command: Command, isAnswered = false): void {
+    const { drain } = slot;
+    if (drain?.last !== command) return;
+    if (isAnswered && slot.returned.length === 0) slot.isInDoubt = false;
+    // A command of another slot is waited for when it is known to be younger than all commands of this slot.
+    // A command of this slot may have been given up while older ones are still at the node: those are waited
+    // for next.
+    const mayBeMore = !isAnswered && command.slot === slot.slot;
+    const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
+    if (last !== null) this.awaitLast(slot, drain.client, last);
+    else {
+      slot.endDrain();
+      this.reconsider(slot);
     }
   }
 

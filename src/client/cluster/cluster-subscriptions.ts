@@ -75,9 +75,7 @@ export class ClusterSubscriptions implements Dispatcher {
         owner.onNameRefused(kind, name, error);
       },
       onGap: (gap) => owner.emit("gap", gap),
-      onConnectionOpened: () => tell("+subscriber"),
-      onConnectionClosed: () => tell("-subscriber"),
-      onSettled: () => tell("subscribersReady"),
+      onEvent: tell,
     };
   }
 

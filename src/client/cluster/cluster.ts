@@ -439,6 +439,7 @@ function readStartNodes(nodes: readonly ClusterNode[]): ReturnType<WiringOwner["
 function positionOf(wiring: ClusterWiring, command: SentCommand): ReturnType<LimitContext["positionOf"]> {
   const master = command.slot < 0 ? null : wiring.slots.ownerOf(command.slot);
   const link = master?.client?.link;
-  if (link === undefined) return { commandsAhead: wiring.retries.size, bytesAhead: 0, server: "the cluster" };
+  if (link === undefined)
+    return { commandsAhead: wiring.retries.pending().length, bytesAhead: 0, server: "the cluster" };
   return link.positionOf(command);
 }

@@ -95,7 +95,9 @@ class ClusterKeyspace implements KeyspaceSource {
       },
       onNodeError: (error, { key }) => wiring.owner.onNodeError(error, key),
       onGap: (gap) => this.onGap(gap),
-      onSettled: () => this.onSettled(),
+      onEvent: (event) => {
+        if (event === "subscribersReady") this.onSettled();
+      },
       onRefused: (error, _node, kind, name) => this.onRefused(error, kind, name),
     });
     cluster.on("end", () => this.end());

@@ -257,7 +257,7 @@ class ModelCluster {
   }
 
   get isIdle(): boolean {
-    return this.nodes.every(({ given }) => given.length === 0) && this.retries.size === 0;
+    return this.nodes.every(({ given }) => given.length === 0) && this.retries.pending().length === 0;
   }
 
   private isDownFor(command: Command, { isDown, given }: ModelNode): boolean {

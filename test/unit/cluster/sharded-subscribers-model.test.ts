@@ -98,8 +98,10 @@ describe("the connections for shard channels, on random programs", () => {
       this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, modules, {
         ...DEAF,
         open: this.open,
-        onConnectionOpened: () => this.opened++,
-        onConnectionClosed: () => this.closed++,
+        onEvent: (event) => {
+          if (event === "+subscriber") this.opened++;
+          else if (event === "-subscriber") this.closed++;
+        },
         onGap: ({ shardChannels, lastedMs }) => this.noteGap(shardChannels, lastedMs),
       });
       this.takeTable();

@@ -78,11 +78,12 @@ describe("SubscriptionReconciler", () => {
         connections.push(connection);
         return connection.client;
       },
-      onConnectionOpened: () => void opened.push("opened"),
-      onConnectionClosed: () => void opened.push("closed"),
+      onEvent: (event) => {
+        if (event === "subscribersReady") told.push(["settled"]);
+        else opened.push(event === "+subscriber" ? "opened" : "closed");
+      },
       onGap: (gap) => void gaps.push(gap),
       onRefused: (_error, _node, _kind, name) => note("refused")(String(name)),
-      onSettled: note("settled"),
     });
     reconciler.start();
     told.length = 0;
