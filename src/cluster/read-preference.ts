@@ -5,7 +5,7 @@
  */
 
 import type { Command } from "../command/command";
-import { hasCursor } from "../command/replica-read";
+import { hasCursor, isReplicaRead } from "../command/replica-read";
 import { chooseReader, type ReaderPreference } from "../link/reader-choice";
 import type { ClusterNode, Shard } from "./cluster-node";
 import type { RoleFilter } from "./node-pool";
@@ -18,6 +18,8 @@ export type ReadChooser<View> = (
   views: View[],
   command: Command,
 ) => View | readonly View[] | null | undefined;
+
+export { isReplicaRead };
 
 const ANYWHERE: ReaderPreference = { zone: undefined, isNearest: false };
 

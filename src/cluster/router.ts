@@ -11,7 +11,6 @@ import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNKNOWN_KEYS } from "../command/key-positions";
-import { isReplicaRead } from "../command/replica-read";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf } from "../command/slot";
 import { ReplyError } from "../errors";
 import { copyError } from "../util/copy-error";
@@ -27,7 +26,7 @@ import {
 } from "./cluster-transaction";
 import { CommandGuide } from "./command-guide";
 import type { NodePool } from "./node-pool";
-import type { ReadPreference } from "./read-preference";
+import { isReplicaRead, type ReadPreference } from "./read-preference";
 import type { RetryQueue } from "./retry-queue";
 import type { SlotMap } from "./slot-map";
 import { WatchKeeper } from "./watch-keeper";
