@@ -70,37 +70,15 @@ export interface Content {
   readonly expiresAtMs: number;
 }
 
-export class CachedReply implements Content {
-  readonly spec: CommandSpec;
-  readonly args: readonly string[];
-  readonly wantsBuffers: boolean;
+export interface CachedReply extends Question, Content {
+  readonly node: KeyNode;
+  /** The nodes of its other keys. */
+  readonly others: readonly KeyNode[];
   /** The transformer that made the value. */
   readonly mapper: ReplyMapper | null;
-  readonly value: unknown;
-  readonly connection: TrackedConnection;
-  readonly bornMs: number;
   /** Can move earlier: the server reports the key's time to live after the reply itself. */
   expiresAtMs: number;
-  bytes: number;
-  isVisited = false;
-
-  constructor(
-    readonly node: KeyNode,
-    /** The nodes of its other keys. */
-    readonly others: readonly KeyNode[],
-    question: Question,
-    content: Content,
-  ) {
-    this.spec = question.spec;
-    this.args = question.args;
-    this.wantsBuffers = question.wantsBuffers;
-    this.mapper = question.spec.replyMapper;
-    this.value = content.value;
-    this.connection = content.connection;
-    this.bornMs = content.bornMs;
-    this.expiresAtMs = content.expiresAtMs;
-    this.bytes = content.bytes;
-  }
+  isVisited: boolean;
 }
 
 export class CacheStore {
@@ -183,7 +161,8 @@ export class CacheStore {
     const former = this.find(node.key, question.spec, question.args, question.wantsBuffers);
     if (former !== null) this.remove(former);
     const args = question.args.map((arg, at) => (at === 0 ? node.key : copyOfText(arg)));
-    const reply = new CachedReply(node, others, { ...question, args }, { ...content, bytes });
+    const mapper = question.spec.replyMapper;
+    const reply = { ...question, ...content, args, bytes, node, others, mapper, isVisited: false };
     for (const other of others) other.uses++;
     node.attach(reply);
     this.order.add(reply);

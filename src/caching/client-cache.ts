@@ -84,13 +84,9 @@ export class ClientCache implements Dispatcher, ReadListener {
   /** The reads in flight, by their question. */
   private readonly reads = new Map<string, PendingRead>();
   private readonly report: CacheReport;
-  private hits = 0;
+  private readonly counts = { hits: 0, misses: 0, joined: 0, stores: 0, invalidations: 0 };
   /** Hits that never became commands, without those of `peek`. */
   answeredCalls = 0;
-  private misses = 0;
-  private joined = 0;
-  private stores = 0;
-  private invalidations = 0;
   private readonly changes = new Changes(() => [this.holds]);
   private isWatching = false;
 
@@ -172,7 +168,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private hit(reply: CachedReply): CachedReply {
     reply.isVisited = true;
     // A caller that awaits only hits never lets the event loop turn, so its clock would stand still.
-    if ((++this.hits & HITS_A_TICK) === 0) reply.connection.nowMs = Number.POSITIVE_INFINITY;
+    if ((++this.counts.hits & HITS_A_TICK) === 0) reply.connection.nowMs = Number.POSITIVE_INFINITY;
     return reply;
   }
 
@@ -196,14 +192,14 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (!namesKeys(keys))
       throw new ParserError("Protocol error: an invalidation message without a list of keys");
     if (keys === null) {
-      this.invalidations++;
+      this.counts.invalidations++;
       // Reported even if the store is empty: a FLUSHALL of this client dropped everything when it was issued.
       this.store.dropAll();
       this.deps.onInvalidated(null);
       return;
     }
     const named = keys.map(textOf).filter((key) => key !== null);
-    this.invalidations += named.length;
+    this.counts.invalidations += named.length;
     for (const key of named) this.store.drop(key);
     this.tell(named);
   }
@@ -260,9 +256,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   stats(): CacheStats {
-    const { hits, misses, joined, stores, invalidations, store } = this;
-    const { evictions, size, bytes } = store;
-    return { hits, misses, joined, stores, evictions, invalidations, entries: size, bytes };
+    const { evictions, size, bytes } = this.store;
+    return { ...this.counts, evictions, entries: size, bytes };
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -317,11 +312,11 @@ export class ClientCache implements Dispatcher, ReadListener {
     // The result of a user's transformer may not be shareable with other callers.
     const isShareable = underWay !== undefined && !isMappedByUser(question.spec);
     if (isShareable && underWay.terms.bornMs >= sinceMs && this.isUpToDate(underWay)) {
-      this.joined++;
+      this.counts.joined++;
       underWay.followers.push(command);
       return true;
     }
-    this.misses++;
+    this.counts.misses++;
     const nodes = keys.map((key) => this.store.openNode(key));
     const { asksTtl } = settings;
     const read = new PendingRead(this, nodes, question, { bornMs, ttlMs, asksTtl });
@@ -349,7 +344,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     const isBrief =
       absentTtlMs !== null && (nodes.length > 1 || isMappedByUser(question.spec) || mayBeAbsence(value));
     const expiresAtMs = bornMs + (isBrief ? Math.min(ttlMs, absentTtlMs) : ttlMs);
-    this.stores++;
+    this.counts.stores++;
     const content = { value: kept, bytes: sizeOf(value), connection, bornMs, expiresAtMs };
     read.kept = this.store.add(nodes, question, content);
   }

@@ -40,7 +40,7 @@ export interface CachedLink extends TrackedLink {
 export class Caching {
   readonly cache: ClientCache;
   /** The trackers of ready connections. */
-  private readonly trackers = new Set<LinkTracker>();
+  readonly trackers = new Set<LinkTracker>();
   private readonly terms: Omit<TrackingSettings, "onRefused">;
 
   constructor(
@@ -88,10 +88,6 @@ export class Caching {
     return new LinkTracker(this, link, new Tracking(link, { ...this.terms, onRefused }));
   }
 
-  onTracked(tracker: LinkTracker): void {
-    this.trackers.add(tracker);
-  }
-
   onLost(tracker: LinkTracker, tracked: TrackedConnection): void {
     this.trackers.delete(tracker);
     this.cache.onLost(this.isOfCluster ? tracked : null);
@@ -135,7 +131,7 @@ export class LinkTracker {
     else if (connection.shape.protocol === 3) {
       this.tracking.begin(connection);
       this.leaveSiblings = siblingCaches.join(writer, this.caching.cache.holds);
-      this.caching.onTracked(this);
+      this.caching.trackers.add(this);
     } else this.caching.report("it does not speak RESP3");
   }
 

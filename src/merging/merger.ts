@@ -74,12 +74,16 @@ export class Merger implements Dispatcher {
     const { form } = completion;
     const members = completion.members.filter(({ isSettled }) => !isSettled);
     for (const { extra } of members) if (extra !== null) extra.sentAs = null;
-    if (form !== null && this.concernsForm(form, error)) this.sendSingly(members, form, error);
-    else {
-      const kept = members.filter((member) => !this.owner.movesOn(member, errorFor(member, error)));
-      if (kept.length === members.length) return false;
-      for (const member of kept) member.fail(errorFor(member, error));
-    }
+    const isOfForm = form !== null && this.concernsForm(form, error);
+    // A member that a later command has overtaken would read or write too late.
+    const behind = isOfForm ? this.link.unanswered() : [];
+    const again = members.filter((one) => isOfForm && !isOvertaken(one, form.isWrite, behind));
+    const failing = members.filter(
+      (one) => !again.includes(one) && !this.owner.movesOn(one, errorFor(one, error)),
+    );
+    if (!isOfForm && failing.length === members.length) return false;
+    for (const member of failing) member.fail(errorFor(member, error));
+    if (again.length > 0) this.next.dispatchBatch(again);
     completion.divide(error);
     return true;
   }
@@ -89,20 +93,6 @@ export class Merger implements Dispatcher {
     if (form.spec.name === form.single) return false;
     // An unreadably large reply may be readable for single commands.
     return error instanceof ReplyError ? this.knowledge.learn(form, error) : !form.isWrite;
-  }
-
-  /** A member that a later command has overtaken fails, because it would read or write too late. */
-  private sendSingly(members: readonly Command[], { isWrite }: Form, error: Error): void {
-    const behind = this.link.unanswered();
-    const again: Command[] = [];
-    for (const member of members) {
-      if (!isOvertaken(member, isWrite, behind)) again.push(member);
-      else {
-        const own = errorFor(member, error);
-        if (!this.owner.movesOn(member, own)) member.fail(own);
-      }
-    }
-    if (again.length > 0) this.next.dispatchBatch(again);
   }
 
   // --- planning --------------------------------------------------------------------------------

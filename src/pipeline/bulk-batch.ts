@@ -24,16 +24,9 @@ export interface BulkFailure {
   error: Error;
 }
 
-function isDiscard({ command }: CommandMethod): boolean {
-  return command !== undefined && (command.spec.flags & CommandFlag.Discard) !== 0;
-}
-
 function isOfClosedClient({ code }: Error & { code?: unknown }): boolean {
   return code === "CONNECTION_CLOSED" || code === "CLUSTER_ENDED";
 }
-
-/** The placeholder while no command name is known; a source may yield any value. */
-const NO_WORD = Symbol("no word");
 
 /** The placeholder of a row that was handed out. */
 const TAKEN: Row = [null, null];
@@ -42,11 +35,8 @@ export class BulkBatch extends PipelineRun {
   /** The failures, by their position in the batch. */
   readonly failures: BulkFailure[] = [];
   /** The last command name. Sources repeat names, so a name is looked up only when it changes. */
-  private word: unknown = NO_WORD;
-  private method!: CommandMethod;
-  private isExec = false;
-  /** The name ends a transaction: servers have no nested ones. */
-  private isEnd = false;
+  private word: unknown;
+  private method: CommandMethod | null = null;
   /**
    * Created for the first command that needs more than a table row, such as MULTI: it queues into this batch.
    */
@@ -110,29 +100,34 @@ export class BulkBatch extends PipelineRun {
   /** Throws a TypeError for an invalid command. */
   add(command: BulkCommand): void {
     if (!Array.isArray(command)) throw new TypeError("A command of a bulk must be an array [name, ...args]");
-    if (command[0] !== this.word) {
-      this.method = methodOf(this.PipelineClass.prototype, command[0]);
-      this.word = command[0];
-      this.isExec = String(this.word).toLowerCase() === "exec";
-      this.isEnd = this.isExec || isDiscard(this.method);
+    const name: unknown = command[0];
+    if (this.method === null || name !== this.word) {
+      this.method = methodOf(this.PipelineClass.prototype, name);
+      this.word = name;
     }
     const args = command.slice(1);
     const own = this.method.command;
-    if (own !== undefined) this.queue(own.spec, args, own.wantsBuffers);
-    else if (this.isExec && !this.isOpen) {
-      this.appendBroken(specOf("exec"), new AbortError("ERR EXEC without MULTI"));
-    } else {
-      this.pipeline ??= new this.PipelineClass(this.client, false, this);
-      this.method.apply(this.pipeline, args);
+    if (own !== undefined) {
+      this.queue(own.spec, args, own.wantsBuffers);
+      if ((own.spec.flags & CommandFlag.Discard) !== 0) this.openTransactions = 0;
+      return;
     }
-    if (this.isEnd) this.openTransactions = 0;
+    const isExec = String(name).toLowerCase() === "exec";
+    if (isExec && !this.isOpen) {
+      this.appendBroken(specOf("exec"), new AbortError("ERR EXEC without MULTI"));
+      return;
+    }
+    this.pipeline ??= new this.PipelineClass(this.client, false, this);
+    this.method.apply(this.pipeline, args);
+    // Servers have no nested transactions.
+    if (isExec) this.openTransactions = 0;
   }
 
   send(): void {
-    if (this.isOpen)
-      this.breakOpen(
-        new AbortError("The source ended inside a transaction, so the transaction was not sent"),
-      );
+    if (this.isOpen) {
+      const error = new AbortError("The source ended inside a transaction, so the transaction was not sent");
+      for (const command of this.commands.slice(this.lastMulti)) this.broken.set(command, error);
+    }
     this.start();
   }
 
@@ -144,11 +139,5 @@ export class BulkBatch extends PipelineRun {
     this.awaited = -1;
     this.wakeReader?.();
     this.wakeReader = null;
-  }
-
-  private breakOpen(error: Error): void {
-    const opened = this.commands.findLastIndex((one) => (one.spec.flags & CommandFlag.Multi) !== 0);
-    this.broken ??= new Map();
-    for (const command of this.commands.slice(opened)) this.broken.set(command, error);
   }
 }

@@ -11,7 +11,7 @@ import { atTurnEnd } from "../util/scheduling";
 import type { BulkBatch, BulkCommand } from "./bulk-batch";
 
 export type BulkSource = Iterable<BulkCommand> | AsyncIterable<BulkCommand>;
-type AnyIterator = Iterator<BulkCommand> | AsyncIterator<BulkCommand>;
+type AnyIterator = Iterator<BulkCommand, unknown> | AsyncIterator<BulkCommand, unknown>;
 
 export interface FeedLimits {
   readonly batchSize: number;
@@ -43,12 +43,11 @@ export class BulkFeed {
   private refusal: { readonly thrown: unknown } | null = null;
   private isPulling = false;
   private isScheduled = false;
-  private issuedWhenScheduled = 0;
   /** The number of commands of the next batch. */
   private pace: number;
   private lastMeanBytes = 0;
-  private wakeFeeder: (() => void) | null = null;
-  private wakeReader: (() => void) | null = null;
+  /** Called at the next change of the state. */
+  private waiting: (() => void)[] = [];
   private iterator: AnyIterator | null = null;
   private work: Promise<void> | null = null;
 
@@ -70,11 +69,7 @@ export class BulkFeed {
    * batches before it.
    */
   async oldest(): Promise<BulkBatch | null> {
-    while (this.sent.length === 0 && !this.isEnded && !this.isStopped) {
-      await new Promise<void>((resolve) => {
-        this.wakeReader = resolve;
-      });
-    }
+    while (this.sent.length === 0 && !this.isEnded && !this.isStopped) await this.change();
     const oldest = this.sent[0];
     if (oldest !== undefined) return oldest;
     if (this.failure !== null) throw this.failure.thrown;
@@ -88,7 +83,7 @@ export class BulkFeed {
   drop(): void {
     const batch = this.sent.shift();
     if (batch !== undefined && batch.replyBytes > 0) this.follow(batch);
-    this.wakeFeeder?.();
+    this.onChange();
   }
 
   /**
@@ -96,8 +91,7 @@ export class BulkFeed {
    */
   async stop(): Promise<void> {
     this.isStopped = true;
-    this.wakeFeeder?.();
-    this.wakeReader?.();
+    this.onChange();
     // A pending request to the producer may never be answered.
     if (this.isPulling) this.close().catch(() => {});
     else await this.work;
@@ -123,46 +117,39 @@ export class BulkFeed {
 
   private async run(): Promise<void> {
     try {
-      const isDrained = Symbol.asyncIterator in Object(this.source) ? await this.pull() : await this.draw();
-      if (isDrained) this.send();
-      else await this.closeEarly();
+      if (await this.takeAll()) this.send();
+      else {
+        await this.close().catch((thrown: unknown) => {
+          this.refusal = { thrown };
+        });
+      }
     } catch (thrown) {
       this.failure = { thrown };
       this.isPulling = false;
       await this.close().catch(() => {});
     }
     this.isEnded = true;
-    this.wakeReader?.();
+    this.onChange();
   }
 
-  /** Takes all commands of a synchronous source; returns false when it was stopped before its end. */
-  private async draw(): Promise<boolean> {
-    if (!(Symbol.iterator in Object(this.source))) {
-      throw new TypeError("bulk() expects an iterable or async iterable of [name, ...args] arrays");
-    }
-    const iterator = (this.source as Iterable<BulkCommand>)[Symbol.iterator]();
+  /** Takes all commands of the source; returns false when it was stopped before its end. */
+  private async takeAll(): Promise<boolean> {
+    const isAsync = Symbol.asyncIterator in Object(this.source);
+    const iterator = iteratorOf(this.source);
     this.iterator = iterator;
     while (!this.isStopped) {
-      const { done, value } = iterator.next();
-      if (done) return true;
-      if (this.take(value)) await this.untilRoom();
-    }
-    return false;
-  }
-
-  private async pull(): Promise<boolean> {
-    const iterator = (this.source as AsyncIterable<BulkCommand>)[Symbol.asyncIterator]();
-    this.iterator = iterator;
-    while (!this.isStopped) {
-      const step = iterator.next();
-      this.isPulling = true;
-      this.book();
-      const { done, value } = await step;
-      this.isPulling = false;
-      if (this.isStopped) return false;
+      let step = iterator.next();
+      if (isAsync) {
+        this.isPulling = true;
+        this.book();
+        step = await step;
+        this.isPulling = false;
+        if (this.isStopped) break;
+      }
+      const { done, value } = step as IteratorResult<BulkCommand>;
       if (done) return true;
       this.take(value);
-      if (this.isFull) await this.untilRoom();
+      if (this.batch === null || this.isFull) await this.untilRoom();
     }
     return false;
   }
@@ -176,18 +163,16 @@ export class BulkFeed {
     return this.sent.length >= this.limits.inFlight;
   }
 
-  /** Returns true if the command filled a batch, which has been sent. */
-  private take(command: BulkCommand): boolean {
+  /** Adds the command to its batch, which is sent when it is full. */
+  private take(command: BulkCommand): void {
     this.batch ??= this.openBatch();
     this.batch.add(command);
     const size = sizeOf(command);
     this.issued++;
     this.bytes += size;
     this.batchBytes += size;
-    const { maxBytes } = this.limits;
-    if (this.batch.isOpen || (this.batch.length < this.pace && this.batchBytes < maxBytes)) return false;
-    this.send();
-    return true;
+    const isFull = this.batch.length >= this.pace || this.batchBytes >= this.limits.maxBytes;
+    if (isFull && !this.batch.isOpen) this.send();
   }
 
   private send(): void {
@@ -197,40 +182,36 @@ export class BulkFeed {
     this.batchBytes = 0;
     this.sent.push(batch);
     batch.send();
-    this.wakeReader?.();
+    this.onChange();
   }
 
   private async untilRoom(): Promise<void> {
     // A closed client answers immediately; other work needs a turn too.
     if (this.sent.at(-1)?.isSettled) await new Promise<void>((resolve) => atTurnEnd(resolve));
-    while (this.isFull && !this.isStopped) {
-      await new Promise<void>((resolve) => {
-        this.wakeFeeder = resolve;
-      });
-    }
+    while (this.isFull && !this.isStopped) await this.change();
+  }
+
+  private change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.waiting.push(resolve);
+    });
+  }
+
+  private onChange(): void {
+    for (const wake of this.waiting.splice(0)) wake();
   }
 
   /** Commands that the producer has yielded do not wait for later ones. */
   private book(): void {
     if (this.isScheduled || this.batch === null) return;
     this.isScheduled = true;
-    this.issuedWhenScheduled = this.issued;
-    atTurnEnd(this.onTurn);
-  }
-
-  private readonly onTurn = (): void => {
-    this.isScheduled = false;
-    if (this.batch === null || this.batch.isOpen || this.isFull) return;
-    if (this.issued === this.issuedWhenScheduled) this.send();
-    else if (this.isPulling) this.book();
-  };
-
-  private async closeEarly(): Promise<void> {
-    try {
-      await this.close();
-    } catch (thrown) {
-      this.refusal = { thrown };
-    }
+    const { issued } = this;
+    atTurnEnd(() => {
+      this.isScheduled = false;
+      if (this.batch === null || this.batch.isOpen || this.isFull) return;
+      if (this.issued === issued) this.send();
+      else if (this.isPulling) this.book();
+    });
   }
 
   private async close(): Promise<void> {
@@ -238,6 +219,13 @@ export class BulkFeed {
     this.iterator = null;
     await iterator?.return?.();
   }
+}
+
+function iteratorOf(source: BulkSource): AnyIterator {
+  if (Symbol.asyncIterator in Object(source))
+    return (source as AsyncIterable<BulkCommand>)[Symbol.asyncIterator]();
+  if (Symbol.iterator in Object(source)) return (source as Iterable<BulkCommand>)[Symbol.iterator]();
+  throw new TypeError("bulk() expects an iterable or async iterable of [name, ...args] arrays");
 }
 
 function sizeOf(command: BulkCommand): number {

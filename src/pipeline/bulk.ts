@@ -20,7 +20,7 @@ import {
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { atTurnEnd, clockMs } from "../util/scheduling";
 import { BulkBatch, type BulkFailure } from "./bulk-batch";
-import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
+import { BulkFeed, type BulkSource } from "./bulk-feed";
 import type { Row } from "./transaction";
 
 export { BulkBatch };
@@ -89,7 +89,6 @@ function numberFrom(least: number): Check {
 export class Bulk implements AsyncIterable<Row> {
   private settled = 0;
   private failed = 0;
-  private readonly limits: FeedLimits;
   private readonly maxErrors: number;
   private readonly errors: BulkFailure[] = [];
   private readonly feed: BulkFeed;
@@ -106,14 +105,10 @@ export class Bulk implements AsyncIterable<Row> {
     private readonly ending: (() => AbortSignal) | null = null,
   ) {
     checkSettings("bulk()", options, CHECKS);
-    this.limits = {
-      batchSize: options.batchSize ?? DEFAULTS.batchSize,
-      maxBytes: options.maxBytes ?? DEFAULTS.maxBytes,
-      inFlight: options.inFlight ?? DEFAULTS.inFlight,
-      maxReplyBytes: options.maxReplyBytes ?? DEFAULTS.maxReplyBytes,
-    };
-    this.maxErrors = options.maxErrors ?? DEFAULTS.maxErrors;
-    this.feed = new BulkFeed(source, () => openBatch(this.keepsRows), this.limits);
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    const limits = { ...DEFAULTS, ...Object.fromEntries(given) };
+    this.maxErrors = limits.maxErrors;
+    this.feed = new BulkFeed(source, () => openBatch(this.keepsRows), limits);
   }
 
   /** The counts so far. */

@@ -81,17 +81,8 @@ export interface CommandMaker {
 }
 
 /** A pipeline whose `sendCommand` a tracer or wrapper has replaced. */
-export interface Carrier {
+interface Carrier {
   sendCommand(command: Command): unknown;
-}
-
-/** A pipeline that is sent in parts. */
-interface Parts {
-  readonly commands: readonly Command[];
-  readonly size: number;
-  /** The index of the first unsent command. */
-  next: number;
-  isSending: boolean;
 }
 
 export class PipelineRun implements Completion, BatchFacts {
@@ -105,6 +96,8 @@ export class PipelineRun implements Completion, BatchFacts {
   /** The number of MULTIs without EXEC. */
   openTransactions = 0;
   isExecuted = false;
+  /** Receives each command and passes it to `queueCommand`, or keeps it; null: no code replaces that. */
+  carrier: Carrier | null = null;
   /** Bytes are copied when a command is queued, not at `exec()`. */
   protected copiesAtOnce = false;
   /** An argument is a Buffer, so `exec()` must copy bytes. Noted early, because reading many commands again is slow. */
@@ -116,11 +109,11 @@ export class PipelineRun implements Completion, BatchFacts {
   protected readonly rows: Rows = [];
   protected callbacks: Map<number, Teller> | null = null;
   /** Commands that could not be encoded: they are never sent, and their row is the error. */
-  protected broken: Map<Command, Error> | null = null;
+  protected readonly broken = new Map<Command, Error>();
   protected left = 0;
   /** The number of remaining commands at which the next part is sent, or the pipeline ends. */
   private pauseAt = 0;
-  private parts: Parts | null = null;
+  private onPartDone: (() => void) | null = null;
   protected readonly batch = new Batch(BatchKind.Pipeline, 0, null);
   private observer: BatchObserver | null = null;
   private failedCount = 0;
@@ -148,8 +141,8 @@ export class PipelineRun implements Completion, BatchFacts {
     this.keepsCallSites = Boolean(showFriendlyErrorStack);
   }
 
-  /** @param carrier Receives the command and passes it to `queueCommand`, or keeps it; null: no code replaces that. */
-  queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean, carrier: Carrier | null = null): void {
+  /** @param script Makes the command of a script; null for a command of the table. */
+  queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean, script: CommandMaker | null = null): void {
     if (typeof args[args.length - 1] === "function") this.takeCallback(args);
     if (this.isExecuted) {
       this.length++;
@@ -157,12 +150,24 @@ export class PipelineRun implements Completion, BatchFacts {
     }
     try {
       if (this.isStrict) refuseLooseArguments(spec, args);
-      // Otherwise bytes are not copied until `captureArguments` is called.
-      const prepared = prepareArguments(spec, args, this.copiesAtOnce);
-      if (keptBytes.wereKept) this.noteBytes();
-      const command = makeCommand(spec, prepared, wantsBuffers, this);
-      if (this.prefix) applyPrefix(command, this.prefix);
-      this.append(command, carrier);
+      let command: Command;
+      if (script === null) {
+        // Otherwise bytes are not copied until `captureArguments` is called.
+        command = makeCommand(spec, prepareArguments(spec, args, this.copiesAtOnce), wantsBuffers, this);
+        if (this.prefix) applyPrefix(command, this.prefix);
+      } else {
+        command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
+        command.ensureExtra().scriptBatch = this.batch;
+      }
+      if (keptBytes.wereKept) {
+        keptBytes.wereKept = false;
+        this.hasBytes = true;
+      }
+      if (this.carrier === null) this.append(command);
+      else {
+        command.pipelineIndex = this.length;
+        this.carrier.sendCommand(command);
+      }
     } catch (error) {
       this.appendBroken(spec, toError(error));
     }
@@ -174,24 +179,6 @@ export class PipelineRun implements Completion, BatchFacts {
       const shown = describeCommand(name, args);
       return [shown.name, ...shown.args];
     });
-  }
-
-  queueScript(
-    script: CommandMaker,
-    args: unknown[],
-    wantsBuffers: boolean,
-    carrier: Carrier | null = null,
-  ): void {
-    if (typeof args[args.length - 1] === "function") this.takeCallback(args);
-    try {
-      if (this.isStrict) refuseLooseArguments(specOf("evalsha"), args);
-      const command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
-      if (keptBytes.wereKept) this.noteBytes();
-      command.ensureExtra().scriptBatch = this.batch;
-      this.append(command, carrier);
-    } catch (error) {
-      this.appendBroken(specOf("evalsha"), toError(error));
-    }
   }
 
   /** Queues a command that was built by hand; its own promise is settled as well. */
@@ -222,12 +209,7 @@ export class PipelineRun implements Completion, BatchFacts {
     });
   }
 
-  private append(command: Command, carrier: Carrier | null = null): void {
-    if (carrier !== null) {
-      command.pipelineIndex = this.length;
-      carrier.sendCommand(command);
-      return;
-    }
+  private append(command: Command): void {
     // The layers below may still read the array.
     if (this.isExecuted) {
       this.length++;
@@ -239,15 +221,9 @@ export class PipelineRun implements Completion, BatchFacts {
     if (this.keepsCallSites) command.ensureExtra().captureCallSite();
   }
 
-  private noteBytes(): void {
-    keptBytes.wereKept = false;
-    this.hasBytes = true;
-  }
-
   /** Takes the place of a command that cannot be sent: its row is the error. */
   appendBroken(spec: CommandSpec, error: Error): void {
     const command = new Command(spec, [], false, this);
-    this.broken ??= new Map();
     this.broken.set(command, error);
     this.append(command);
   }
@@ -257,16 +233,19 @@ export class PipelineRun implements Completion, BatchFacts {
     this.callbacks.set(this.length, tellLater(args.pop() as Callback<unknown>));
   }
 
-  openTransaction(carrier: Carrier | null = null): void {
+  openTransaction(): void {
     this.openTransactions++;
-    this.queue(specOf("multi"), [], false, carrier);
+    this.queue(specOf("multi"), [], false);
   }
 
-  closeTransaction(carrier: Carrier | null = null): void {
+  closeTransaction(): void {
     this.openTransactions--;
-    const opened = this.commands.findLastIndex((one) => (one.spec.flags & CommandFlag.Multi) !== 0);
-    const wantsBuffers = this.commands.slice(opened + 1).some((one) => one.wantsBuffers);
-    this.queue(specOf("exec"), [], wantsBuffers, carrier);
+    const wantsBuffers = this.commands.slice(this.lastMulti + 1).some((one) => one.wantsBuffers);
+    this.queue(specOf("exec"), [], wantsBuffers);
+  }
+
+  protected get lastMulti(): number {
+    return this.commands.findLastIndex((one) => (one.spec.flags & CommandFlag.Multi) !== 0);
   }
 
   get kind(): BatchFacts["kind"] {
@@ -298,24 +277,18 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   private sendAll(batchSize: number): void {
-    const ready = this.broken === null ? this.commands : this.withoutBroken(this.broken);
-    if ((this.batch.flags & CommandFlag.Multi) !== 0) this.becomeTransaction();
+    const ready = this.broken.size === 0 ? this.commands : this.withoutBroken();
+    if ((this.batch.flags & CommandFlag.Multi) !== 0) {
+      this.batch.kind = BatchKind.Transaction;
+      this.batch.watchUser = presentUser() ?? null;
+    }
     // A transaction is never divided.
-    const isWhole = this.batch.kind === BatchKind.Transaction || batchSize >= ready.length;
-    if (!isWhole) {
-      this.parts = { commands: ready, size: batchSize, next: 0, isSending: false };
-      this.pauseAt = this.left;
-      this.sendParts();
-    } else if (this.isTransaction) this.sendObserved(ready);
-    else if (ready.length > 0) this.client[SEND_BATCH](ready);
+    if (this.batch.kind !== BatchKind.Transaction && batchSize < ready.length) {
+      void this.sendParts(ready, batchSize);
+    } else if (ready.length > 0) this.sendWhole(ready);
     // The queue releases each command when it is answered. Only EXEC and `abort` of a bulk need them here.
     const isNeeded = this.batch.kind !== BatchKind.Pipeline || (this.batch.flags & CommandFlag.Exec) !== 0;
     if (!isNeeded) this.commands = [];
-  }
-
-  private becomeTransaction(): void {
-    this.batch.kind = BatchKind.Transaction;
-    this.batch.watchUser = presentUser() ?? null;
   }
 
   /** Fails the unsettled commands. */
@@ -328,33 +301,31 @@ export class PipelineRun implements Completion, BatchFacts {
     }
   }
 
-  private sendObserved(commands: readonly Command[]): void {
-    if (commands.length === 0) return;
+  private sendWhole(commands: readonly Command[]): void {
     // MULTI and EXEC are not counted.
-    this.observer = this.client[OBSERVE]?.(this.length - 2) ?? null;
+    this.observer = this.isTransaction ? (this.client[OBSERVE]?.(this.length - 2) ?? null) : null;
     if (this.observer === null) this.client[SEND_BATCH](commands);
     else this.observer.around(() => this.client[SEND_BATCH](commands));
   }
 
-  /**
-   * Sends part after part. A cluster detaches commands from the batch, so `left` shows when a part is complete.
-   * A loop instead of a recursion, because a closed client completes parts immediately.
-   */
-  private sendParts(): void {
-    const { parts } = this;
-    while (parts !== null && this.left === this.pauseAt && this.left > 0) {
-      const part = parts.commands.slice(parts.next, parts.next + parts.size);
-      parts.next += part.length;
-      this.pauseAt -= part.length;
+  /** Sends part after part. A cluster detaches commands from the batch, so `left` shows when a part is complete. */
+  private async sendParts(commands: readonly Command[], size: number): Promise<void> {
+    let next = 0;
+    while (next < commands.length) {
+      const part = commands.slice(next, next + size);
+      next += part.length;
       const batch = new Batch(this.batch.kind, 0, null);
       batch.merging = this.batch.merging;
       for (const command of part) {
         batch.add(command);
         if (command.extra?.script) command.extra.scriptBatch = batch;
       }
-      parts.isSending = true;
+      this.pauseAt = this.left - part.length;
+      const isDone = new Promise<void>((resolve) => {
+        this.onPartDone = resolve;
+      });
       this.client[SEND_BATCH](part);
-      parts.isSending = false;
+      await isDone;
     }
   }
 
@@ -368,7 +339,9 @@ export class PipelineRun implements Completion, BatchFacts {
       this.rows[index] = row;
       if (this.callbacks !== null) this.callbacks.get(index)?.(row);
     }
-    if (--this.left === this.pauseAt) this.goOn();
+    if (--this.left !== this.pauseAt) return;
+    this.onPartDone?.();
+    if (this.left === 0) this.finish();
   }
 
   fulfil(command: Command, value: Reply, shape: ReplyShape): void {
@@ -410,70 +383,45 @@ export class PipelineRun implements Completion, BatchFacts {
     for (const row of rows) if (row instanceof Error) this.noteFailure(row);
   }
 
-  /** The last part, or the last command, is complete. */
-  private goOn(): void {
-    if (this.left === 0) this.finish();
-    else if (this.parts?.isSending === false) this.sendParts();
-  }
-
   private finish(): void {
     this.client[TALLY].fulfilled += this.rows.length - this.failedCount;
     // A caller that keeps the pipeline does not keep its commands.
     this.commands = [];
-    this.broken = null;
-    this.parts = null;
+    this.broken.clear();
     this.callbacks = null;
-    if (!this.isTransaction) {
-      const refusal = refusalOfAll(this.rows);
-      this.trace?.onEnd(this.rows, this.failedCount, refusal);
-      if (refusal === null) this.settle(this.rows);
-      else this.fail(refusal);
-      return;
-    }
-    const outcome = transactionOutcome(this.rows);
-    this.trace?.onEnd(this.rows, this.failedCount, outcome instanceof Error ? outcome : null);
-    if (outcome instanceof Error) {
-      this.observer?.onSettled(outcome);
-      this.fail(outcome);
-    } else {
-      this.observer?.onSettled(null, outcome);
-      this.settle(outcome);
-    }
+    const outcome = this.isTransaction
+      ? transactionOutcome(this.rows)
+      : (refusalOfAll(this.rows) ?? this.rows);
+    const refusal = outcome instanceof Error ? outcome : null;
+    this.trace?.onEnd(this.rows, this.failedCount, refusal);
+    this.observer?.onSettled(refusal, outcome);
+    if (outcome instanceof Error) this.fail(outcome);
+    else this.settle(outcome);
   }
 
   /** Fails the commands that cannot be sent, together with their transactions. */
-  private withoutBroken(broken: ReadonlyMap<Command, Error>): Command[] {
-    const ready: Command[] = [];
-    let transaction: Command[] | null = null;
-    const pass = (commands: readonly Command[], isTransaction: boolean): void => {
-      const failsWhole = isTransaction && commands.some((one) => broken.has(one));
-      for (const command of commands) {
-        const error = broken.get(command);
-        if (error === undefined && !failsWhole) ready.push(command);
-        else command.fail(error ?? abortedTransaction());
-      }
-    };
+  private withoutBroken(): Command[] {
+    const { broken } = this;
+    let members: Command[] | null = null;
     for (const command of this.commands) {
       const { flags } = command.spec;
-      if ((flags & CommandFlag.Multi) !== 0) transaction ??= [];
-      if (transaction === null) pass([command], false);
-      else transaction.push(command);
-      if (transaction === null || (flags & TRANSACTION_END) === 0) continue;
-      pass(transaction, true);
-      transaction = null;
+      if ((flags & CommandFlag.Multi) !== 0) members ??= [];
+      members?.push(command);
+      if (members === null || (flags & TRANSACTION_END) === 0) continue;
+      const isBroken = members.some((one) => broken.has(one));
+      for (const one of isBroken ? members : []) if (!broken.has(one)) broken.set(one, abortedTransaction());
+      members = null;
     }
-    pass(transaction ?? [], false);
-    return ready;
+    return this.commands.filter((command) => {
+      const error = broken.get(command);
+      if (error !== undefined) command.fail(error);
+      return error === undefined;
+    });
   }
 }
 
 /** The API rejects a pipeline if no command was sent because no node of the cluster could be reached. */
 function refusalOfAll(rows: Rows): Error | null {
-  const first = rows[0]?.[0] ?? null;
-  if (first === null || codeOf(first) !== NO_NODE) return null;
-  return rows.every(([error]) => codeOf(error) === NO_NODE) ? first : null;
-}
-
-function codeOf(error: (Error & { code?: unknown }) | null): unknown {
-  return error?.code;
+  const isRefused = ([error]: Row): boolean => error !== null && "code" in error && error.code === NO_NODE;
+  return rows.every(isRefused) ? (rows[0]?.[0] ?? null) : null;
 }

@@ -40,7 +40,7 @@ import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun } fro
 import type { Rows } from "./transaction";
 
 const RUN: unique symbol = Symbol("run");
-const CARRIER: unique symbol = Symbol("carrier");
+const OPEN_RUN: unique symbol = Symbol("openRun");
 
 /** Whether the value was created by `multi()`, and not by `pipeline()`. */
 export function isTransactionPipeline(value: unknown): value is Pipeline {
@@ -80,7 +80,7 @@ export class Pipeline implements Commander {
     if (own !== undefined && own !== new.target.prototype && own !== Pipeline.prototype) {
       Object.defineProperties(this, methodsOf(own));
     }
-    if (isTransaction) run.openTransaction(this[CARRIER]);
+    if (isTransaction) this[OPEN_RUN].openTransaction();
   }
 
   [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
@@ -137,8 +137,10 @@ export class Pipeline implements Commander {
    * Tracers and wrappers replace `sendCommand`, on the prototype or on one pipeline: later commands pass
    * through it.
    */
-  private get [CARRIER](): Pipeline | null {
-    return this.sendCommand === OWN_SEND_COMMAND ? null : this;
+  private get [OPEN_RUN](): PipelineRun {
+    const run = this[RUN];
+    run.carrier = this.sendCommand === OWN_SEND_COMMAND ? null : this;
+    return run;
   }
 
   /** Defines a named Lua script on this pipeline only. */
@@ -163,12 +165,14 @@ export class Pipeline implements Commander {
 
   /** Begins a transaction inside the pipeline, which the next `exec()` closes. */
   multi(): InlineTransaction {
-    this[RUN].openTransaction(this[CARRIER]);
+    this[OPEN_RUN].openTransaction();
     return this as unknown as InlineTransaction;
   }
 
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): this {
-    this[RUN].queue(spec, args, wantsBuffers, this.sendCommand === OWN_SEND_COMMAND ? null : this);
+    const run = this[RUN];
+    run.carrier = this.sendCommand === OWN_SEND_COMMAND ? null : this;
+    run.queue(spec, args, wantsBuffers);
     return this;
   }
 
@@ -198,7 +202,7 @@ export class Pipeline implements Commander {
       return asCallback(Promise.reject(error), callback);
     }
     if (run.openTransactions > 0) {
-      run.closeTransaction(this[CARRIER]);
+      this[OPEN_RUN].closeTransaction();
       if (!run.isTransaction || run.openTransactions > 0) return this;
     }
     run.start(batchSize);
@@ -226,7 +230,7 @@ function callByName(pipeline: Pipeline, name: unknown, args: unknown[], wantsBuf
 export function defineInPipeline(target: object, name: string, script: CommandMaker): void {
   for (const [method, wantsBuffers] of bothForms(name)) {
     attachMethod(target, method, function (this: Pipeline, ...args: unknown[]): Pipeline {
-      this[RUN].queueScript(script, args, wantsBuffers, this[CARRIER]);
+      this[OPEN_RUN].queue(specOf("evalsha"), args, wantsBuffers, script);
       return this;
     });
   }

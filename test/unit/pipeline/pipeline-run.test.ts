@@ -129,13 +129,13 @@ describe("PipelineRun", () => {
 
   it("keeps bytes that a replaced sendCommand puts into a command", () => {
     const bytes = Buffer.from("abc");
-    const carrier = {
+    run.carrier = {
       sendCommand(command: Command): void {
         command.args[1] = bytes;
         run.queueCommand(command);
       },
     };
-    run.queue(specOf("set"), ["k", "v"], false, carrier);
+    run.queue(specOf("set"), ["k", "v"], false);
     run.start();
     bytes.fill("x");
     expect(String(sent()[0]?.args[1])).to.equal("abc");
@@ -179,11 +179,13 @@ describe("PipelineRun", () => {
     answerAll([second], "b");
     expect(sizes()).to.deep.equal([2]);
     answerAll([first], "a");
+    await new Promise(setImmediate);
     expect(sizes()).to.deep.equal([2, 2]);
     const parts = way.batches.map(([one]) => one?.batch);
     expect(parts[0]).to.not.equal(parts[1]);
     expect(parts.map((part) => part?.size)).to.deep.equal([2, 2]);
     answerAll(way.batches[1] ?? [], "c", "d");
+    await new Promise(setImmediate);
     answerAll(way.batches[2] ?? [], "e");
     expect((await run.outcome)?.map(([, value]) => value)).to.deep.equal(["a", "b", "c", "d", "e"]);
   });
@@ -310,8 +312,8 @@ describe("PipelineRun", () => {
         return new Command(specOf("evalsha"), ["sha", ...args], wantsBuffers, completion);
       },
     };
-    run.queueScript(script, ["0"], false);
-    run.queueScript(script, [], false);
+    run.queue(specOf("evalsha"), ["0"], false, script);
+    run.queue(specOf("evalsha"), [], false, script);
     run.start();
     const [command] = sent() as [Command];
     expect(sent().length).to.equal(1);
@@ -329,7 +331,8 @@ describe("PipelineRun", () => {
       seen.push(command.pipelineIndex);
       if (command.args[0] !== "kept back") run.queueCommand(command);
     };
-    for (const key of ["a", "kept back", "b"]) run.queue(specOf("get"), [key], false, { sendCommand });
+    run.carrier = { sendCommand };
+    for (const key of ["a", "kept back", "b"]) queue("get", key);
     expect(seen).to.deep.equal([1, 2, 2]);
     run.start();
     expect(sent().map(({ args }) => args[0])).to.deep.equal(["before", "a", "b"]);

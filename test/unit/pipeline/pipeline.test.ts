@@ -132,8 +132,10 @@ describe("Pipeline", () => {
       const one = new Pipeline(host);
       one.get("a").get("b");
       const outcome = (one.exec as (...args: unknown[]) => Promise<unknown>).apply(one, args);
-      for (let index = 0; index < way.batches.length; index++)
+      for (let index = 0; index < way.batches.length; index++) {
         for (const command of way.batches[index] ?? []) command.fulfil("1", SHAPE);
+        await new Promise(setImmediate);
+      }
       await outcome;
       expect(way.batches.length).to.equal(args.length === 2 && args[0] !== undefined ? 2 : 1);
     }
