@@ -27,7 +27,6 @@ import { type MaintenanceOptions, movers } from "./maintenance/maintenance";
 import { mergers } from "./merging";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 import type { ClientReplicas, ReplicaOwner } from "./replicas/client-replicas";
-import { type RedisStats, readReplicas } from "./stats";
 
 export type { CacheView } from "./cache-view";
 
@@ -146,11 +145,6 @@ export class Chain {
     return this.auto?.gathered ?? [];
   }
 
-  /** By `host:port`; null without the option `replicas`. */
-  get replicaStats(): RedisStats["replicas"] {
-    return this.replicas === null ? null : readReplicas(this.replicas.all);
-  }
-
   /** Lets a cluster node report changes to its cluster's cache. Called before the first command. */
   track(tracker: LinkTracker): void {
     this.tracker = tracker;
@@ -177,11 +171,8 @@ export class Chain {
 
   /** The dispatcher that receives batches has changed. */
   private relink(): void {
-    const { gathered } = this;
-    if (this.lease !== null) this.lease.next = gathered;
-    else if (this.admission !== null) this.admission.next = gathered;
-    else if (this.caching !== null) this.caching.cache.next = gathered;
-    else if (this.observer !== null) this.observer.next = gathered;
+    const above = this.lease ?? this.admission ?? this.caching?.cache ?? this.observer;
+    if (above !== null) above.next = this.gathered;
     this.deps.onEntry(this.top);
   }
 

@@ -27,18 +27,15 @@ import { checkSettings, type SettingChecks, signalOnly } from "../util/check-set
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
 import { withoutStack } from "../util/without-stack";
-import { DEFAULT_BLOCKING_GRACE_MS } from "./options/redis-options";
+import { DEFAULT_BLOCKING_GRACE_MS, type RedisOptions } from "./options/redis-options";
 import { OF_EVENTS } from "./reserved-names";
 
 // The link needs it when a blocking call times out, and a file may be out of reach then.
 unblocking.provide({ Unblocker });
 
-export interface LimitOptions {
-  readonly commandTimeout?: number | undefined;
-  readonly blockingTimeout?: number | undefined;
-  readonly blockingTimeoutGrace?: number | undefined;
-  readonly replicas?: unknown;
-}
+export type LimitOptions = Readonly<
+  Pick<RedisOptions, "commandTimeout" | "blockingTimeout" | "blockingTimeoutGrace" | "replicas">
+>;
 
 /** The settings of `with()` for the calls made through its view. */
 export interface CallLimits {
@@ -114,12 +111,10 @@ export class Limiter {
     if (this.form !== null) setForm(command, this.form);
     if (call.signal !== undefined && !new AbortHook(command, call.signal, context).follow()) return;
     if (call.timeout !== undefined) {
-      if (call.timeout !== Number.POSITIVE_INFINITY) new CommandLimit(command, context).start(call.timeout);
-    } else if (typeof options.commandTimeout === "number") {
-      const limit = new CommandLimit(command, context, false);
-      limit.heldMs = this.heldMs(command);
-      limit.start(options.commandTimeout);
-    }
+      if (call.timeout !== Number.POSITIVE_INFINITY)
+        new CommandLimit(command, context, null).start(call.timeout);
+    } else if (typeof options.commandTimeout === "number")
+      new CommandLimit(command, context, this.heldMs(command)).start(options.commandTimeout);
     if (isPositive(options.blockingTimeout)) this.limitBlocking(command, options.blockingTimeout);
   }
 
@@ -139,9 +134,9 @@ export class Limiter {
     if ((command.spec.flags & MAY_BLOCK) === 0) return;
     const { isWritable } = this.context;
     const ownMs = blockingTimeMs(command.spec, command.args) ?? 0;
-    const limit = new BlockingLimit(command, ownMs + this.graceMs);
-    limit.start(isWritable && ownMs > 0 ? limit.writtenMs : timeoutMs);
-    limit.isExtendable = ownMs > 0 && !isWritable;
+    const writtenMs = ownMs + this.graceMs;
+    const limit = new BlockingLimit(command, writtenMs, ownMs > 0 && !isWritable);
+    limit.start(isWritable && ownMs > 0 ? writtenMs : timeoutMs);
   }
 }
 
@@ -195,10 +190,16 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
   };
 }
 
-/** A blocking call that was given up must not remove a later element. */
-function failAndRecall(command: Command, error: Error): void {
+/** Rejects the command. A blocking call that was given up must not remove a later element. */
+function giveUp(
+  command: Command,
+  context: LimitContext,
+  issuedAtMs: number,
+  makeError: (details: TimeoutDetails) => Error,
+): void {
+  const details = detailsOf(command, context, issuedAtMs);
   const wasSent = command.state === CommandState.Sent;
-  command.fail(error);
+  command.fail(withoutStack(() => makeError(details)));
   if (wasSent) command.extra?.recall?.();
 }
 
@@ -222,52 +223,46 @@ abstract class Limit implements Expiring, SettleHook {
 
 /** Rejects the command. */
 export class CommandLimit extends Limit {
-  /** The time from the write for which the server may hold the command, beyond the limit. */
-  heldMs = 0;
   private readonly issuedAtMs = userClockMs();
 
   constructor(
     command: Command,
     private readonly context: LimitContext,
-    /** Whether the message says where the time was spent; the API fixes the message of `commandTimeout`. */
-    private readonly isTelling = true,
+    /**
+     * The time from the write for which the server may hold the command, beyond the limit. Null: a limit of `with()`,
+     * whose message says where the time was spent. The API fixes the message of `commandTimeout`.
+     */
+    private readonly heldMs: number | null,
   ) {
     super(command);
   }
 
   override onExpired(): void {
-    const { command } = this;
+    const { heldMs, context } = this;
     // The limit of `with()` is the caller's own.
-    if (!this.isTelling && this.context.isRelaxed) {
-      this.start(RELAXED_CHECK_MS);
-      return;
-    }
-    const leftMs = this.leftMs();
-    if (leftMs > 0) {
-      if (leftMs < Number.POSITIVE_INFINITY) this.start(leftMs);
-      return;
-    }
-    const details = detailsOf(command, this.context, this.issuedAtMs);
-    const error = withoutStack(() => new CommandTimeoutError(details, this.isTelling));
-    failAndRecall(command, error);
+    const leftMs = heldMs !== null && context.isRelaxed ? RELAXED_CHECK_MS : this.leftMs(heldMs ?? 0);
+    if (leftMs <= 0)
+      giveUp(this.command, context, this.issuedAtMs, (details) => {
+        return new CommandTimeoutError(details, heldMs === null);
+      });
+    else if (leftMs < Number.POSITIVE_INFINITY) this.start(leftMs);
   }
 
-  private leftMs(): number {
-    const { command, heldMs } = this;
-    if (heldMs === 0 || command.state !== CommandState.Sent || command.extra === null) return 0;
-    return Math.min(heldMs, command.extra.sentAtMs + heldMs - userClockMs());
+  private leftMs(heldMs: number): number {
+    const { state, extra } = this.command;
+    if (heldMs === 0 || state !== CommandState.Sent || extra === null) return 0;
+    return Math.min(heldMs, extra.sentAtMs + heldMs - userClockMs());
   }
 }
 
 /** `blockingTimeout`: resolves null. */
 class BlockingLimit extends Limit {
-  /** Issued while offline: once the command is written, its own timeout counts from that time. */
-  isExtendable = false;
-
   constructor(
     command: Command,
     /** The limit of the command once it is written. */
-    readonly writtenMs: number,
+    private readonly writtenMs: number,
+    /** Issued while offline: once the command is written, its own timeout counts from that time. */
+    private isExtendable: boolean,
   ) {
     super(command);
   }
@@ -312,12 +307,8 @@ class AbortHook implements SettleHook {
   }
 
   onAbort(): void {
-    const { command, signal } = this;
-    const details = detailsOf(command, this.context, this.issuedAtMs);
-    failAndRecall(
-      command,
-      withoutStack(() => new CommandAbortedError(details, signal.reason)),
-    );
+    const { command, context, issuedAtMs, signal } = this;
+    giveUp(command, context, issuedAtMs, (details) => new CommandAbortedError(details, signal.reason));
   }
 }
 

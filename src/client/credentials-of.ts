@@ -1,20 +1,12 @@
 /** The credentials of a connection: from the options, or from the function in the options. */
 
-import { askProvider, type CredentialsProvider } from "../link/credential-provider";
+import { askProvider } from "../link/credential-provider";
 import type { CredentialReason, ExpiringCredentials } from "../link/credentials";
-
-export interface CredentialOptions extends ExpiringCredentials {
-  readonly credentials?: CredentialsProvider | undefined;
-  readonly host?: string | undefined;
-  readonly port?: number | undefined;
-  readonly path?: string | undefined;
-  readonly sentinels?: unknown;
-  readonly tls?: unknown;
-}
+import type { RedisOptions } from "./options/redis-options";
 
 /** Does not call a function whose result another connection is waiting for. */
 export function credentialsOf(
-  options: CredentialOptions,
+  options: RedisOptions,
   reason: CredentialReason = "connect",
 ): ExpiringCredentials | Promise<ExpiringCredentials> {
   const { credentials, host, port, path, sentinels, tls } = options;

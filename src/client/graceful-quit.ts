@@ -58,8 +58,7 @@ export function quit(client: QuittingClient, wantsBuffers: boolean): Promise<unk
   const { leases, replicas } = client[PARTS];
   const left = leases?.leave();
   const outcome = quitServer(client, wantsBuffers);
-  const others = [left, replicas?.leave()].filter((one) => one !== undefined);
-  return others.length === 0 ? outcome : Promise.all([outcome, ...others]).then(([reply]) => reply);
+  return Promise.all([outcome, left, replicas?.leave()]).then(([reply]) => reply);
 }
 
 function quitServer(client: QuittingClient, wantsBuffers: boolean): Promise<unknown> {

@@ -114,7 +114,7 @@ export class LegacyCommand extends Command {
   /** Rejects the command with "Command timed out" unless it settles first. */
   setTimeout(timeoutMs: number): void {
     const context = { isWritable: true, isRelaxed: false, positionOf: () => NOWHERE };
-    new CommandLimit(this, context, false).start(timeoutMs);
+    new CommandLimit(this, context, 0).start(timeoutMs);
   }
 
   /** Resolves the command with null unless it settles first. */

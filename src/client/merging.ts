@@ -4,23 +4,14 @@ import type { BatchMerging } from "../command/batch";
 import { OptionError } from "../errors";
 import { LatePart } from "../util/late-part";
 
+const MERGEABLE = ["get", "hget", "hmset", "lpush", "rpush", "set", "sismember", "zscore"] as const;
+const EXACT: readonly MergeableCommand[] = ["hget", "sismember", "zscore"];
+
 /** Commands that can be merged. `get`, `set`, `hmset` and the pushes are merged only if they are named. */
-export type MergeableCommand = "get" | "hget" | "hmset" | "lpush" | "rpush" | "set" | "sismember" | "zscore";
+export type MergeableCommand = (typeof MERGEABLE)[number];
 
 /** `true`: the commands with exact replies for every content of the keys: `hget`, `sismember` and `zscore`. */
 export type MergeChoice = boolean | readonly MergeableCommand[];
-
-const MERGEABLE: readonly string[] = [
-  "get",
-  "hget",
-  "hmset",
-  "lpush",
-  "rpush",
-  "set",
-  "sismember",
-  "zscore",
-] satisfies MergeableCommand[];
-const EXACT: readonly string[] = ["hget", "sismember", "zscore"] satisfies MergeableCommand[];
 
 export const mergers = new LatePart(
   "merging",
@@ -48,7 +39,7 @@ export function checkMerge(option: string, merge: unknown): void {
 }
 
 function isMergeable(name: unknown): boolean {
-  return MERGEABLE.includes(name as string);
+  return MERGEABLE.includes(name as MergeableCommand);
 }
 
 function namesOf(merge: MergeChoice | undefined): readonly string[] {

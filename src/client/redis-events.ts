@@ -19,15 +19,15 @@ import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
-import { type CredentialOptions, credentialsOf } from "./credentials-of";
+import { credentialsOf } from "./credentials-of";
 import { emitMessage, emitRefusal } from "./events";
 import {
   type MaintenanceListener,
-  type MaintenanceOptions,
   type MaintenanceReport,
   moverMaker,
   type Notice,
 } from "./maintenance/maintenance";
+import type { RedisOptions } from "./options/redis-options";
 import type { RedisStatus } from "./types";
 
 /** The cluster of a link, which receives some of its reports. */
@@ -46,7 +46,7 @@ export interface LinkSupervisor {
 
 /** The client that emits the events. */
 export interface EventfulClient extends EventEmitter {
-  readonly options: CredentialOptions & MaintenanceOptions;
+  readonly options: RedisOptions;
   /** Undefined while the client is being built. */
   readonly [PARTS]?: Chain;
   silentEmit(event: string, argument: unknown): boolean;

@@ -48,6 +48,7 @@ import {
   readCache,
   readCommands,
   readLink,
+  readReplicas,
   shownOf,
 } from "./stats";
 import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "./streaming/streams";
@@ -378,14 +379,14 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
 
   /** Metrics of the client; cheap enough to read every second. See docs/observability.md. */
   stats(): RedisStats {
-    const { auto, admission, caching, replicaStats } = this[PARTS];
+    const { auto, admission, caching, replicas } = this[PARTS];
     return Object.freeze({
       ...linkStatsOf(this),
-      commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
+      commands: readCommands(this[TALLY], caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
       cache: readCache(caching?.cache ?? null),
-      replicas: replicaStats,
+      replicas: replicas && readReplicas(replicas.all),
       failover: readFailover(this.options, this.connector),
     });
   }

@@ -180,12 +180,6 @@ interface Surroundings {
   readonly lease: BlockingLease | null;
 }
 
-/** Commands that wait above the links. */
-interface Waiting {
-  count: number;
-  bytes: number;
-}
-
 /** @param answered Calls that a cache has answered before they became commands. */
 export function readCommands({ issued, fulfilled, failed, errors }: Tally, answered: number): CommandStats {
   return Object.freeze({
@@ -222,37 +216,27 @@ export function readReplicas(
 }
 
 export function readLink(link: Link, counts: ConnectionCounts, surroundings: Surroundings): LinkStats {
-  const { status, server, lease } = surroundings;
-  const gathered = waitingOf(surroundings.gathered);
-  gathered.count += lease?.waitingCount ?? 0;
-  gathered.bytes += lease?.waitingBytes ?? 0;
+  const { status, server, gathered, lease } = surroundings;
+  const { connection, offline, inFlight, queue } = link;
   const { meanMs, count } = counts.roundTrips;
   return Object.freeze({
     status,
     server,
     ...readTraffic(counts),
-    queues: readQueues(link, gathered),
+    queues: Object.freeze({
+      offline: offline.length,
+      gathered: gathered.length + (lease?.waitingCount ?? 0),
+      unsent: queue?.unsent ?? 0,
+      inFlight,
+      offlineBytes: offline.bytes,
+      gatheredBytes: bytesOf(gathered) + (lease?.waitingBytes ?? 0),
+      unsentBytes: queue?.unsentBytes ?? 0,
+      inFlightBytes: queue?.bytesInFlight ?? 0,
+      socketBytes: connection?.socket?.writableLength ?? 0,
+    }),
     roundTrip: Object.freeze({ meanMs, p99Ms: counts.roundTrips.p99Ms(clockMs()), count }),
     subscriptions: link.subscriptions.count,
   });
-}
-
-function readQueues({ connection, offline, inFlight, queue }: Link, gathered: Waiting): QueueStats {
-  return Object.freeze({
-    offline: offline.length,
-    gathered: gathered.count,
-    unsent: queue?.unsent ?? 0,
-    inFlight,
-    offlineBytes: offline.bytes,
-    gatheredBytes: gathered.bytes,
-    unsentBytes: queue?.unsentBytes ?? 0,
-    inFlightBytes: queue?.bytesInFlight ?? 0,
-    socketBytes: connection?.socket?.writableLength ?? 0,
-  });
-}
-
-function waitingOf(commands: readonly Command[]): Waiting {
-  return { count: commands.length, bytes: bytesOf(commands) };
 }
 
 /** The values that a cluster client adds to its nodes. */
@@ -267,17 +251,16 @@ interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bou
 
 export function readCluster({ nodes, counts, redirects, waiting, ...figures }: ClusterFigures): ClusterStats {
   const sum = (name: keyof QueueStats): number => nodes.reduce((total, node) => total + node.queues[name], 0);
-  const { count, bytes } = waitingOf(waiting);
   return Object.freeze({
     ...figures,
     ...readTraffic(counts),
     redirects: Object.freeze({ ...redirects }),
     queues: Object.freeze({
-      offline: sum("offline") + count,
+      offline: sum("offline") + waiting.length,
       gathered: sum("gathered"),
       unsent: sum("unsent"),
       inFlight: sum("inFlight"),
-      offlineBytes: sum("offlineBytes") + bytes,
+      offlineBytes: sum("offlineBytes") + bytesOf(waiting),
       gatheredBytes: sum("gatheredBytes"),
       unsentBytes: sum("unsentBytes"),
       inFlightBytes: sum("inFlightBytes"),

@@ -66,19 +66,15 @@ export function attachCommand(
   }
   // Error replies have no stack frames, because those of the parser would be useless.
   if (error instanceof ReplyError) {
-    error.stack = `${headOf(error)}\n    at (${commandLine(name, args, error.command)})`;
+    error.stack = `${headOf(error)}\n    at (${commandLine(name, args, error.command.name)})`;
   }
 }
 
 /** A command for the stack of its error: its first arguments, with possible values replaced by "?". */
-function commandLine(name: string, args: readonly Argument[], masked: ErrorCommand): string {
-  const { first, end } = shownOf(name, args);
-  const length = Math.min(args.length, MOST_IN_STACK);
-  let line = masked.name;
-  for (let i = 0; i < length; i++) {
-    line += ` ${i >= first && i < end ? inOneLine(String(masked.args[i])) : HIDDEN}`;
-  }
-  return args.length > length ? `${line} ...` : line;
+function commandLine(name: string, args: readonly Argument[], shownName: string): string {
+  const shown = redactArguments(name, args.slice(0, MOST_IN_STACK)).map(inOneLine);
+  if (args.length > shown.length) shown.push("...");
+  return [shownName, ...shown].join(" ");
 }
 
 function inOneLine(text: string): string {

@@ -4,12 +4,12 @@ import type { Command } from "../../command/command";
 import { goesAlone } from "../../command/command-table";
 import type { AutoPipelinerOptions } from "../../pipeline/auto-pipeliner";
 import { mergingOf } from "../merging";
-import type { AutoPipeliningWindow } from "./common-options";
+import type { AutoPipeliningWindow, SharedOptions } from "./common-options";
 
-export interface AutoPipeliningOptions {
-  readonly enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;
-  readonly autoPipeliningIgnoredCommands?: readonly string[] | undefined;
-}
+export type AutoPipeliningOptions = Pick<
+  SharedOptions,
+  "enableAutoPipelining" | "autoPipeliningIgnoredCommands"
+>;
 
 /** Two runs of the longest kind; 128 and 384 were not faster (docs/decisions/0016). */
 const PIECE_COMMANDS = 256;

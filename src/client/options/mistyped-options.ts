@@ -50,6 +50,8 @@ const ELSEWHERE: Readonly<Record<string, Known>> = {
   user: "username",
 };
 
+const CODE = "SLUICE_UNKNOWN_OPTION";
+const MEANS_HOST = '"host" is probably meant';
 const ADDRESS = /^(?:redis|rediss|valkey|valkeys|unix):/i;
 
 /** Shorter options resemble too many other names, unless only letter case differs. */
@@ -62,11 +64,7 @@ const LIMITS_OF_CLUSTERS = new Set(["commandTimeout", "blockingTimeout", "blocki
 
 /** Options of a client of one server, or of the nodes of a cluster. */
 export function warnAboutRedisOptions(options: object): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (KNOWN.has(name) || value === undefined || value === null) continue;
-    const advice = adviceOn(name, value, options);
-    if (advice !== undefined) warnAboutName(name, `is unknown and has no effect; ${advice}`);
-  }
+  warnAboutNames(options, (name) => KNOWN.has(name));
   const { sentinels } = options as { sentinels?: unknown };
   if (Array.isArray(sentinels)) for (const sentinel of sentinels) warnAboutAddress(Object(sentinel));
 }
@@ -75,34 +73,36 @@ export function warnAboutRedisOptions(options: object): void {
 export function warnAboutAddress(address: Readonly<Record<string, unknown>>): void {
   if (address["host"] || address["path"]) return;
   for (const name of Object.keys(address)) {
-    if (KNOWN.has(name) || distance(name.toLowerCase(), "host", 1) > 1) continue;
-    warnAboutName(name, 'is unknown and has no effect; "host" is probably meant');
+    if (!KNOWN.has(name) && distance(name.toLowerCase(), "host", 1) <= 1) warnAboutName(name, MEANS_HOST);
   }
 }
 
 /** Options of a cluster client. */
 export function warnAboutClusterOptions(options: object): void {
+  warnAboutNames(options, (name) => Object.hasOwn(CLUSTER_OPTIONS, name) || LIMITS_OF_CLUSTERS.has(name));
+}
+
+function warnAboutNames(options: object, isKnown: (name: string) => boolean): void {
   for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || value === null || Object.hasOwn(CLUSTER_OPTIONS, name)) continue;
-    if (LIMITS_OF_CLUSTERS.has(name)) continue;
-    if (Object.hasOwn(REDIS_OPTIONS, name)) {
-      warnAboutName(name, "has no effect as an option of Cluster; set it in redisOptions");
+    if (value === undefined || value === null || isKnown(name)) continue;
+    if (KNOWN.has(name)) {
+      warnOnce(CODE, name, "has no effect as an option of Cluster; set it in redisOptions");
       continue;
     }
     const advice = adviceOn(name, value, options);
-    if (advice !== undefined) warnAboutName(name, `is unknown and has no effect; ${advice}`);
+    if (advice !== undefined) warnAboutName(name, advice);
   }
 }
 
-function warnAboutName(name: string, text: string): void {
-  warnOnce("SLUICE_UNKNOWN_OPTION", name, text);
+function warnAboutName(name: string, advice: string): void {
+  warnOnce(CODE, name, `is unknown and has no effect; ${advice}`);
 }
 
 function adviceOn(name: string, value: unknown, options: object): string | undefined {
   if (name === "connections" && dividesConnections(value))
     return "send large values over a second client: redis.duplicate()";
   if (name === "url" || name === "connectionString") return adviceOnUrl(value, options);
-  if (name === "hostname") return hasAddress(options) ? undefined : '"host" is probably meant';
+  if (name === "hostname") return hasAddress(options) ? undefined : MEANS_HOST;
   if (name === "socket") return adviceOnSocket(value);
   if (name === "rootNodes" && Array.isArray(value))
     return "the nodes are the first argument of new Cluster()";

@@ -40,12 +40,7 @@ function parseSwitch(name: string, text: string): unknown {
 }
 
 export const ANY: Kind = { check: null, parse: asText };
-export const LIST: Kind = {
-  check(name, value) {
-    if (!Array.isArray(value)) reject(name, value, "expected a list");
-  },
-  parse: asText,
-};
+export const LIST = kind(Array.isArray, "expected a list", asText);
 /** A boolean. Text such as "false" counts as true, as in ioredis, and produces a warning. */
 export const SWITCH: Kind = {
   check(name, value) {
@@ -63,20 +58,17 @@ export const NUMERIC: Kind = {
   parse: parseNumber,
 };
 /** A time limit. As in ioredis, NaN and other falsy values disable it. */
-export const LIMIT: Kind = {
-  check(name, value) {
-    const isLimit = typeof value === "number" && value >= 0;
-    if (value && !isLimit) reject(name, value, "expected a number of at least 0");
-  },
-  parse: parseNumber,
-};
+export const LIMIT = kind(
+  (value) => !value || (typeof value === "number" && value >= 0),
+  "expected a number of at least 0",
+  parseNumber,
+);
 /** A number. Text and NaN are rejected, because they would have no effect. */
-export const NUMBER: Kind = {
-  check(name, value) {
-    if (typeof value !== "number" || Number.isNaN(value)) reject(name, value, "expected a number");
-  },
-  parse: parseNumber,
-};
+export const NUMBER = kind(
+  (value) => typeof value === "number" && !Number.isNaN(value),
+  "expected a number",
+  parseNumber,
+);
 /** A function. `false` disables some of them. The error masks text, which may be a password. */
 export const FUNCTION: Kind = {
   check(name, value) {
@@ -89,26 +81,20 @@ export const FUNCTION: Kind = {
 
 /** A number with a lower bound, or one of the other values. A limit may be `Infinity`. */
 export function atLeast(least: number, ...others: readonly unknown[]): Kind {
-  return {
-    check(name, value) {
-      if ((typeof value === "number" && value >= least) || others.includes(value)) return;
-      reject(
-        name,
-        value,
-        `expected ${others.map((one) => `${show(one)} or `).join("")}a number of at least ${least}`,
-      );
-    },
-    parse: parseNumber,
-  };
+  const alternatives = others.map((one) => `${show(one)} or `).join("");
+  return kind(
+    (value) => (typeof value === "number" && value >= least) || others.includes(value),
+    `expected ${alternatives}a number of at least ${least}`,
+    parseNumber,
+  );
 }
 
 export function oneOf(...values: readonly unknown[]): Kind {
-  return {
-    check(name, value) {
-      if (!values.includes(value)) reject(name, value, `expected one of ${values.map(show).join(", ")}`);
-    },
-    parse: (_name, text) => values.find((value) => String(value) === text) ?? switchOf(text) ?? text,
-  };
+  return kind(
+    (value) => values.includes(value),
+    `expected one of ${values.map(show).join(", ")}`,
+    (_name, text) => values.find((value) => String(value) === text) ?? switchOf(text) ?? text,
+  );
 }
 
 /** An object of settings, or one of the other values. An unknown setting would leave the intended one at its default. */
@@ -133,6 +119,15 @@ export function settings(
       checkTogether?.(name, value);
     },
     parse: oneOf(...others).parse,
+  };
+}
+
+function kind(isValid: (value: unknown) => boolean, expected: string, parse: Kind["parse"]): Kind {
+  return {
+    check(name, value) {
+      if (!isValid(value)) reject(name, value, expected);
+    },
+    parse,
   };
 }
 

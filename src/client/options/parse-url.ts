@@ -24,16 +24,11 @@ const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 const SOCKET_PATH = /^(?:\/(?!\/)|\.\.?\/)/;
 /** `unix:/path`, as ioredis reads it. */
 const UNIX_PATH = /^unix:(?=\/(?!\/))/i;
-const WHOLE_NUMBER = /^\s*[+-]?\d+\s*$/;
+export const WHOLE_NUMBER = /^\s*[+-]?\d+\s*$/;
 
 const SERVER_SCHEMES = new Set(["redis", "rediss", "valkey", "valkeys"]);
 const TLS_SCHEMES = new Set(["rediss", "valkeys"]);
 const SOCKET_SCHEMES = new Set(["unix", "redis+unix"]);
-
-/** True for text that is a whole number. */
-export function isWholeNumber(text: string): boolean {
-  return WHOLE_NUMBER.test(text);
-}
 
 /** True for addresses with a TLS scheme. */
 export function isTlsUrl(text: string): boolean {

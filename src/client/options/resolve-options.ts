@@ -10,7 +10,7 @@ import { completeOptions } from "./live-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { warnAboutRedisOptions } from "./mistyped-options";
 import { checkOptions, NEEDS_RESP3, parseOption } from "./option-table";
-import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
+import { isTlsUrl, parseUrl, WHOLE_NUMBER } from "./parse-url";
 import { defaultOptions, freshDefaults, type RedisOptions } from "./redis-options";
 
 type OptionRecord = Record<string, unknown>;
@@ -76,7 +76,7 @@ export function withOwnLists(options: OptionRecord): OptionRecord {
 /** Numeric strings become numbers; other strings are rejected. */
 export function toWholeNumber(name: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
-  if (isWholeNumber(value)) return Number.parseInt(value, 10);
+  if (WHOLE_NUMBER.test(value)) return Number.parseInt(value, 10);
   if (value === "" && name === "db") return 0;
   // A password with an unencoded slash ends up here.
   const at = value.lastIndexOf("@");
