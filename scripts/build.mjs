@@ -510,20 +510,6 @@ function nodesOf(path, text = readFileSync(path, "utf8")) {
   return { text, body: parseSync(path, text).program.body };
 }
 
-/** The names on the class are declared in src/index.ts for the compiler, and by `namespaceOf` for users. */
-const withoutNamespace = {
-  name: "without-namespace",
-  transform: {
-    order: "pre",
-    handler(code, id) {
-      if (id !== join(declarations, "index.d.ts")) return null;
-      const { text, body } = nodesOf(id, code);
-      const block = body.find((node) => node.type === "TSModuleDeclaration");
-      return text.slice(0, block.start) + text.slice(block.end);
-    },
-  },
-};
-
 /**
  * The end of the declarations: what the other files take from them, and the named exports as static
  * members (`new Redis.Cluster()`, `InstanceType<typeof Redis.Cluster>`).
@@ -577,7 +563,6 @@ export async function buildDeclarations({ ifStale = false } = {}) {
   await writeDeclarations({
     dir: built,
     input: { [ENTRY]: join(declarations, "index.d.ts"), ...Object.fromEntries(entries) },
-    plugins: [withoutNamespace],
     chunkFileNames: "[name].d.ts",
     // The methods of the commands are two thirds of the text; editors open the rest without them.
     groups: [

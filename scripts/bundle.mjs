@@ -23,9 +23,6 @@ export const READABLE_CODE = {
   entryFileNames: "[name].js",
 };
 
-/** The augmentation in `src/index.ts` is for those who compile the sources; the build declares its names by itself. */
-const AUGMENTATION = /`declare module "\.\/client\/redis"`/;
-
 /**
  * Users can name no member whose key is a symbol of the package, and no private one. The former bring the types of all
  * layers along, and the comments of the latter are never shown.
@@ -58,9 +55,6 @@ export async function writeDeclarations({ dir, input, plugins = [], chunkFileNam
     checks: { pluginTimings: false },
     external,
     plugins: [withoutInternals, ...plugins, dts({ dtsInput: true, sourcemap: false })],
-    onLog: (level, log, report) => {
-      if (!AUGMENTATION.test(log.message)) report(level, log);
-    },
   });
   await bundle.write({
     dir,

@@ -5,21 +5,6 @@
 
 import { Redis } from "./client/redis";
 
-declare module "./client/redis" {
-  /** Named exports as they are found on the class; the build declares all of them, Cluster and Redis included. */
-  namespace Redis {
-    const AbstractConnector: typeof import("./link/connector").AbstractConnector;
-    const Command: typeof import("./client/legacy-command").LegacyCommand;
-    const Failover: typeof import("./client/failover/failover").Failover;
-    const Pipeline: typeof import("./pipeline/pipeline").Pipeline;
-    const ReplyError: typeof import("./errors").ReplyError;
-    const ScanStream: typeof import("./streaming/scan-stream").ScanStream;
-    const SentinelConnector: typeof import("./sentinel/sentinel-connector").SentinelConnector;
-    const SentinelIterator: typeof import("./sentinel/sentinel-list").SentinelIterator;
-    const print: typeof import("./client/print").print;
-  }
-}
-
 export { Cluster } from "./client/cluster/cluster";
 export type { CallLimits } from "./client/command-limits";
 export type {

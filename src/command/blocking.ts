@@ -10,11 +10,6 @@ import { isWord } from "./key-positions";
 /** BLMOVEM source destination LEFT|RIGHT LEFT|RIGHT timeout … */
 const FIFTH = 4;
 
-/** True if an XREAD or XREADGROUP has the option BLOCK. */
-export function hasBlockOption(args: readonly Argument[]): boolean {
-  return blockPosition(args) >= 0;
-}
-
 /**
  * The blocking time in the arguments: 0 means without limit; null if the call has no readable time, or does not
  * block.
@@ -35,8 +30,12 @@ export function heldTimeMs(spec: CommandSpec, args: readonly Argument[]): number
   return blockingTimeMs(spec, args);
 }
 
-// [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS …: names may look like options.
-function blockPosition(args: readonly Argument[]): number {
+/**
+ * The position of the option BLOCK of XREAD and XREADGROUP, or -1.
+ *
+ * [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS …: names may look like options.
+ */
+export function blockPosition(args: readonly Argument[]): number {
   let index = 0;
   while (index < args.length) {
     const word = args[index];

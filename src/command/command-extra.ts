@@ -161,18 +161,17 @@ export class CommandExtra {
   /** Null: it is sent itself. */
   sentAs: SentCommand | null = null;
   private hooks: SettleHook[] | null = null;
-  private outcome: PromiseWithHandles | null = null;
+  private outcome: Promise<unknown> | null = null;
 
   /** Created on first access; for commands whose completion has no promise. */
   get promise(): Promise<unknown> {
-    if (this.outcome === null) {
-      const outcome = new PromiseWithHandles();
-      // The row of the pipeline already reports the error, so this promise must not report it as unhandled.
-      outcome.promise.catch(() => {});
-      this.outcome = outcome;
-      this.addHook(outcome);
-    }
-    return this.outcome.promise;
+    if (this.outcome !== null) return this.outcome;
+    this.outcome = new Promise((resolve, reject) => {
+      this.addHook({ onSettled: (error, value) => (error === null ? resolve(value) : reject(error)) });
+    });
+    // The row of the pipeline already reports the error, so this promise must not report it as unhandled.
+    this.outcome.catch(() => {});
+    return this.outcome;
   }
 
   /** Keeps the current stack for the error of the command. */
@@ -206,11 +205,4 @@ export class CommandExtra {
     this.hooks = null;
     for (const hook of hooks) hook.onSettled(error, value);
   }
-}
-
-class PromiseWithHandles implements SettleHook {
-  onSettled!: SettleHook["onSettled"];
-  readonly promise = new Promise<unknown>((resolve, reject) => {
-    this.onSettled = (error, value) => (error === null ? resolve(value) : reject(error));
-  });
 }

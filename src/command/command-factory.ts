@@ -12,7 +12,7 @@ import { prepareArguments, toArgument } from "./argument-mappers";
 import { Command, type Completion } from "./command";
 import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
 import { prefixKeys } from "./key-positions";
-import { unansweredRefusal } from "./unanswered";
+import { refuseUnanswered } from "./unanswered";
 import { presentUser, watchingUser } from "./watch-user";
 
 export { prepareArguments } from "./argument-mappers";
@@ -29,7 +29,6 @@ export function makeCommand(
   wantsBuffers: boolean,
   completion: Completion,
 ): Command {
-  if ((spec.flags & SPECIAL) === 0) return new Command(spec, args, wantsBuffers, completion);
   if ((spec.flags & CommandFlag.Unanswered) !== 0) refuseUnanswered(spec, args);
   const command = new Command(spec, args, wantsBuffers, completion);
   if ((spec.flags & GUARDING) !== 0) noteCaller(command);
@@ -38,7 +37,6 @@ export function makeCommand(
 
 /** WATCH, and the commands that end it. */
 const GUARDING = CommandFlag.Watch | CommandFlag.Unwatch | TRANSACTION_END;
-const SPECIAL = CommandFlag.Unanswered | GUARDING;
 
 function noteCaller(command: Command): void {
   const isWatch = (command.spec.flags & CommandFlag.Watch) !== 0;
@@ -76,15 +74,11 @@ export function refusalByHand(command: Command): Error | null {
   if (command.isSettled) return new ArgumentError("sendCommand", 1, "this command has already settled");
   try {
     for (let i = 0; i < args.length; i++) args[i] = toArgument(args[i], i, name);
+    refuseUnanswered(spec, args);
+    return null;
   } catch (error) {
     return toError(error);
   }
-  return unansweredRefusal(spec, args);
-}
-
-function refuseUnanswered(spec: CommandSpec, args: readonly Argument[]): void {
-  const refusal = unansweredRefusal(spec, args);
-  if (refusal !== null) throw refusal;
 }
 
 /** Adds the key prefix to the keys of a command. */

@@ -51,7 +51,7 @@ export const CommandFlag = {
   BlockOption: 1 << 25,
   /** Its flags depend on arguments: `flagsFor` of command-table returns the flags of one call. */
   DependsOnArguments: 1 << 26,
-  /** Some of its forms have no reply, or endless replies: `unansweredRefusal` decides. */
+  /** Some of its forms have no reply, or endless replies: `refuseUnanswered` decides. */
   Unanswered: 1 << 27,
   /** A cluster node runs it even if its keys are in several slots, and ignores the data of other nodes. */
   OneSlot: 1 << 28,

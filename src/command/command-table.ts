@@ -8,7 +8,7 @@
 import type { Argument } from "../protocol/resp-types";
 import { MOST_NAMES } from "../util/bounds";
 import { BUILTIN_ARGUMENT_MAPPERS } from "./argument-mappers";
-import { hasBlockOption } from "./blocking";
+import { blockPosition } from "./blocking";
 import { CommandFlag, CommandSpec } from "./command-spec";
 import { ADDITIONAL_ROWS, COMMAND_DETAILS, METHOD_ROWS, MODULE_KEYS } from "./generated/table";
 import { type KeyRule, KeyWalk, lowerWord, NO_KEYS, parseKeyRule, UNKNOWN_KEYS } from "./key-positions";
@@ -52,9 +52,6 @@ interface Subcommand {
   readonly keys: KeyRule;
   readonly policy: FanOutPolicy;
 }
-
-/** Longer names are not cached: no command has such a name. */
-const MAX_CACHED_WORD_LENGTH = 128;
 
 const DEFAULT_POLICY: FanOutPolicy = { request: "default", response: "default" };
 const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
@@ -115,7 +112,6 @@ function makeSpec(word: string): CommandSpec {
   const keys = known?.keys ?? addedRules.get(lowerName) ?? moduleKeyRule(lowerName);
   const spec = new CommandSpec(word, lowerName, known?.flags ?? 0, keys ?? UNKNOWN_KEYS);
   setTransformers(spec);
-  if (word.length > MAX_CACHED_WORD_LENGTH) return spec;
   if (otherSpecs.size >= MOST_NAMES) otherSpecs.clear();
   otherSpecs.set(word, spec);
   return spec;
@@ -150,7 +146,9 @@ export function flagsFor(spec: CommandSpec, args: readonly Argument[]): number {
   const flags = spec.flags;
   if ((flags & CommandFlag.DependsOnArguments) === 0) return flags;
   if ((flags & CommandFlag.BlockOption) !== 0) {
-    return hasBlockOption(args) ? flags : flags & ~(CommandFlag.Blocking | CommandFlag.NeverAutoPipelined);
+    return blockPosition(args) >= 0
+      ? flags
+      : flags & ~(CommandFlag.Blocking | CommandFlag.NeverAutoPipelined);
   }
   const subcommand = subcommandOf(spec, args);
   return subcommand === undefined ? flags : flags | subcommand.flags;
@@ -186,7 +184,7 @@ function moduleKeyRule(lowerName: string): KeyRule | undefined {
 
 /** Hundreds of commands share a handful of rules. */
 function keyRule(name: string, text: string): KeyRule {
-  if (text === "s") return parseKeyRule(text, keysOf(detailsOf(name).subcommands));
+  if (text === KeyWalk.Subcommand) return parseKeyRule(text, detailsOf(name).subcommands);
   let rule = keyRules.get(text);
   if (rule === undefined) {
     rule = parseKeyRule(text);
@@ -221,10 +219,4 @@ function policyOf(words: readonly string[]): FanOutPolicy {
   const [request, response = "default"] = words;
   if (request === undefined || request === "") return DEFAULT_POLICY;
   return { request: request as RequestPolicy, response: response as ResponsePolicy };
-}
-
-function keysOf(subcommands: ReadonlyMap<string, Subcommand>): ReadonlyMap<string, KeyRule> {
-  const rules = new Map<string, KeyRule>();
-  for (const [name, { keys }] of subcommands) rules.set(name, keys);
-  return rules;
 }

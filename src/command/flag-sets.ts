@@ -31,11 +31,9 @@ let built: FlagSets | null = null;
 export function flagSets(): FlagSets {
   if (built !== null) return built;
   const names = [...commandNames(), ...additionalCommandNames()].sort();
-  const sets = {} as FlagSets;
-  for (const flag of Object.keys(BITS) as FlagSetName[]) {
-    sets[flag] = names.filter((name) => hasFlag(flag, name));
-  }
-  built = sets;
+  built = {} as FlagSets;
+  for (const flag of Object.keys(BITS) as FlagSetName[])
+    built[flag] = names.filter((name) => hasFlag(flag, name));
   return built;
 }
 

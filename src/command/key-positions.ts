@@ -21,6 +21,8 @@ interface Keyed {
   readonly keys: KeyRule;
 }
 
+type Subcommands = ReadonlyMap<string, Keyed>;
+
 /** The letters of the notation. */
 export const KeyWalk = {
   None: "-",
@@ -43,7 +45,7 @@ export interface KeyRule {
   readonly second: number;
   readonly third: number;
   readonly word: string;
-  readonly subcommands: ReadonlyMap<string, KeyRule> | null;
+  readonly subcommands: Subcommands | null;
 }
 
 export const NO_KEYS: KeyRule = parseKeyRule(KeyWalk.None);
@@ -52,7 +54,7 @@ export const UNKNOWN_KEYS: KeyRule = { ...NO_KEYS };
 const NO_POSITIONS: readonly number[] = [];
 
 /** Parses the notation in the head of this file, in which the generated table is written. */
-export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyRule> | null = null): KeyRule {
+export function parseKeyRule(text: string, subcommands: Subcommands | null = null): KeyRule {
   const [first = 0, second = 0, third = 1] = text.slice(1).split(".").map(Number);
   const [, word = ""] = text.split(".");
   return { walk: text[0] as KeyWalk, first, second, third, word, subcommands };
@@ -140,7 +142,7 @@ function halfAfterWord({ word, third: from }: KeyRule, args: readonly Argument[]
 }
 
 function ruleOfSubcommand({ subcommands }: KeyRule, [word = ""]: readonly Argument[]): KeyRule {
-  return subcommands?.get(lowerWord(word)) ?? NO_KEYS;
+  return subcommands?.get(lowerWord(word))?.keys ?? NO_KEYS;
 }
 
 // SORT key [BY pattern] [LIMIT offset count] [GET pattern …] [ASC|DESC] [ALPHA] [STORE key]. Patterns get the
@@ -188,21 +190,11 @@ function migratePositions(args: readonly Argument[]): readonly number[] {
   return NO_POSITIONS;
 }
 
-/** Compares with a word in upper case, in any letter case, without creating a string. */
+/** Compares with a word in upper case, in any letter case. */
 export function isWord(arg: Argument | undefined, upperWord: string): boolean {
-  if (arg === undefined || arg.length !== upperWord.length) return false;
-  for (let index = 0; index < upperWord.length; index++) {
-    const unit = unitAt(arg, index);
-    const upper = unit >= 97 && unit <= 122 ? unit - 32 : unit;
-    if (upper !== upperWord.charCodeAt(index)) return false;
-  }
-  return true;
+  return arg?.length === upperWord.length && lowerWord(arg).toUpperCase() === upperWord;
 }
 
 export function lowerWord(arg: Argument): string {
   return (typeof arg === "string" ? arg : arg.toString("latin1")).toLowerCase();
-}
-
-function unitAt(arg: Argument, index: number): number {
-  return typeof arg === "string" ? arg.charCodeAt(index) : (arg[index] as number);
 }

@@ -9,7 +9,6 @@ import type { Command, Completion } from "./command";
 /** The most error codes that are counted separately; error replies of scripts may begin with any word. */
 const MOST_CODES = 64;
 const OTHER = "OTHER";
-const NO_ERRORS: ReadonlyMap<string, number> = new Map();
 
 /** Receives the outcome of single calls. A tracer replaces the client's listener by its own. */
 export interface CallListener {
@@ -25,12 +24,8 @@ export class Tally implements CallListener {
   issued = 0;
   fulfilled = 0;
   failed = 0;
-  private counted: Map<string, number> | null = null;
-
   /** Failures by the first word of the error reply, or by the code of the client's own error. */
-  get errors(): ReadonlyMap<string, number> {
-    return this.counted ?? NO_ERRORS;
-  }
+  readonly errors = new Map<string, number>();
 
   onFulfilled(): void {
     this.fulfilled++;
@@ -38,11 +33,9 @@ export class Tally implements CallListener {
 
   onFailed(error: Error): void {
     this.failed++;
-    this.counted ??= new Map();
-    const { counted } = this;
     let code = errorCode(error);
-    if (!counted.has(code) && counted.size >= MOST_CODES) code = OTHER;
-    counted.set(code, (counted.get(code) ?? 0) + 1);
+    if (!this.errors.has(code) && this.errors.size >= MOST_CODES) code = OTHER;
+    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
   }
 }
 

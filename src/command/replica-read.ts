@@ -1,8 +1,8 @@
 /** Decides by the command table whether a replica may serve a command. Knows no node and no state. */
 
 import type { Command } from "./command";
-import { CommandFlag, type CommandSpec } from "./command-spec";
-import { flagsFor } from "./command-table";
+import type { CommandSpec } from "./command-spec";
+import { isRead } from "./command-table";
 
 const CURSORS: ReadonlySet<string> = new Set(["scan", "sscan", "hscan", "zscan"]);
 
@@ -15,6 +15,6 @@ export function hasCursor({ lowerName }: CommandSpec): boolean {
 export function isReplicaRead(command: Command): boolean {
   const script = command.extra?.script;
   if (script !== null && script !== undefined) return script.isReadOnly;
-  const { spec, args } = command;
-  return (flagsFor(spec, args) & CommandFlag.Readonly) !== 0 && spec.name === spec.lowerName;
+  const { spec } = command;
+  return isRead(command) && spec.name === spec.lowerName;
 }

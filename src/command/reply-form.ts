@@ -36,10 +36,8 @@ export class ReplyForm {
     const { bulk, map, number } = forms;
     this.areBuffers = bulk === "buffer";
     this.map = map ?? null;
-    const mapBits = map === undefined ? 0 : (MAP_BITS[map] ?? 0);
-    const numberBits = number === undefined ? 0 : (NUMBER_BITS[number] ?? 0);
     this.mask = number === undefined ? 0 : Decode.BigInts | Decode.StringNumbers;
-    this.bits = mapBits | numberBits;
+    this.bits = (MAP_BITS[map ?? ""] ?? 0) | (NUMBER_BITS[number ?? ""] ?? 0);
   }
 
   /** The forms are those of the connection, except for Buffers. */

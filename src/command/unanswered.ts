@@ -9,23 +9,20 @@ import type { Argument } from "../protocol/resp-types";
 import { CommandFlag, type CommandSpec } from "./command-spec";
 import { isWord } from "./key-positions";
 
-/** The error for such a command, or null for all others. */
-export function unansweredRefusal(spec: CommandSpec, args: readonly Argument[]): Error | null {
-  if ((spec.flags & CommandFlag.Unanswered) === 0) return null;
-  switch (spec.lowerName) {
-    case "client": {
-      const isOff = isWord(args[1], "OFF") || isWord(args[1], "SKIP");
-      return isWord(args[0], "REPLY") && isOff ? refusal("client reply", "") : null;
-    }
+/** Throws an `UnansweredCommandError` for such a command. */
+export function refuseUnanswered({ flags, lowerName }: CommandSpec, args: readonly Argument[]): void {
+  if ((flags & CommandFlag.Unanswered) === 0) return;
+  switch (lowerName) {
+    case "client":
+      if (isWord(args[0], "REPLY") && (isWord(args[1], "OFF") || isWord(args[1], "SKIP")))
+        throw new UnansweredCommandError("client reply", "");
+      return;
     case "replconf":
-      return isWord(args[0], "ACK") || isWord(args[0], "GETACK") ? refusal("replconf", "") : null;
+      if (!isWord(args[0], "ACK") && !isWord(args[0], "GETACK")) return;
+      throw new UnansweredCommandError(lowerName, "");
     case "monitor":
-      return refusal("monitor", "; use redis.monitor()");
+      throw new UnansweredCommandError(lowerName, "; use redis.monitor()");
     default:
-      return refusal(spec.lowerName, "; use a connection of its own");
+      throw new UnansweredCommandError(lowerName, "; use a connection of its own");
   }
-}
-
-function refusal(name: string, advice: string): Error {
-  return new UnansweredCommandError(name, advice);
 }

@@ -52,16 +52,14 @@ function loadDebug(): typeof import("debug") | null {
   return library;
 }
 
-function shortenError(error: Error): string {
-  const hint = hintOf(error);
-  return hint === undefined ? cut(error.message) : `${cut(error.message)} (hint: ${hint})`;
-}
-
 /** The displayed form of an argument: strings are cut, Buffers shown by their size. */
 export function shorten(value: unknown): unknown {
   if (typeof value === "string") return cut(value);
   if (Buffer.isBuffer(value)) return `<Buffer of ${value.length} bytes>`;
-  if (value instanceof Error) return shortenError(value);
+  if (value instanceof Error) {
+    const hint = hintOf(value);
+    return hint === undefined ? cut(value.message) : `${cut(value.message)} (hint: ${hint})`;
+  }
   if (!Array.isArray(value)) return value;
   const shown = value.slice(0, MOST_SHOWN).map(shorten);
   return value.length > MOST_SHOWN ? [...shown, `<${value.length - MOST_SHOWN} more>`] : shown;

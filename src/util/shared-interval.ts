@@ -6,7 +6,7 @@
 
 import { sharesTimers } from "./runtime";
 import { startInterval, stopInterval } from "./scheduling";
-import { throwLater } from "./user-code";
+import { callUser } from "./user-code";
 
 /** An object with a periodic check. */
 export interface Looker {
@@ -35,47 +35,33 @@ export class SharedIntervals {
 
   /** Adds a check in each period; the first one may be early. An object that has joined already stays. */
   join(looker: Looker, periodMs: number): void {
-    const round = this.rounds.get(this.keyOf(looker, periodMs)) ?? this.begin(looker, periodMs);
+    const key = this.keyOf(looker, periodMs);
+    const round = this.rounds.get(key) ?? this.begin(key, periodMs);
     round.lookers.add(looker);
   }
 
   leave(looker: Looker, periodMs: number): void {
     const key = this.keyOf(looker, periodMs);
     const round = this.rounds.get(key);
-    if (round?.lookers.delete(looker)) this.endIfEmpty(round, key);
+    if (!round?.lookers.delete(looker) || round.lookers.size > 0) return;
+    this.time.stopInterval(round.timer);
+    this.rounds.delete(key);
   }
 
   private keyOf(looker: Looker, periodMs: number): number | Looker {
     return this.isShared ? periodMs : looker;
   }
 
-  private begin(looker: Looker, periodMs: number): Round {
-    const key = this.keyOf(looker, periodMs);
+  private begin(key: number | Looker, periodMs: number): Round {
     const lookers = new Set<Looker>();
     const timer = this.time.startInterval(() => {
-      for (const looker of lookers) if (!mayStay(looker)) lookers.delete(looker);
-      this.endIfEmpty(round, key);
+      // An object that throws does not end the round, and is checked again in the next.
+      for (const looker of lookers) if (callUser(() => looker.look()) === false) this.leave(looker, periodMs);
     }, periodMs);
     timer.unref();
     const round = { lookers, timer };
     this.rounds.set(key, round);
     return round;
-  }
-
-  private endIfEmpty(round: Round, key: number | Looker): void {
-    if (round.lookers.size > 0) return;
-    this.time.stopInterval(round.timer);
-    if (this.rounds.get(key) === round) this.rounds.delete(key);
-  }
-}
-
-/** An object that throws does not end the round, and is checked again in the next. */
-function mayStay(looker: Looker): boolean {
-  try {
-    return looker.look();
-  } catch (error) {
-    throwLater(error);
-    return true;
   }
 }
 

@@ -11,7 +11,7 @@ import { supportsTls } from "../../scripts/servers/server-binary";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import { OptionError } from "../../src/errors";
-import { AbstractConnector, Cluster, type FailoverReport, Redis } from "../../src/index";
+import { AbstractConnector, Cluster, Failover, type FailoverReport, Redis } from "../../src/index";
 import { FaultProxy } from "../support/fault-proxy";
 import { closeClient } from "../support/matrix";
 import { ReplicaFixture, readersOf } from "../support/replica-fixture";
@@ -83,9 +83,9 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
         what: "closed connections",
       });
 
-    function open(options: ConstructorParameters<typeof Redis.Failover>[1] = {}): Redis {
+    function open(options: ConstructorParameters<typeof Failover>[1] = {}): Redis {
       const [first, second] = proxies as [FaultProxy, FaultProxy];
-      const redis = new Redis.Failover(
+      const redis = new Failover(
         [
           { url: first.url, weight: 2 },
           { url: second.url, weight: 1 },
@@ -372,7 +372,7 @@ if (withReplicas !== undefined) {
         FaultProxy.start(first.primary),
         FaultProxy.start(second.primary),
       ]);
-      const redis = new Redis.Failover([{ url: line.url, weight: 2 }, other.url], {
+      const redis = new Failover([{ url: line.url, weight: 2 }, other.url], {
         replicas: true,
         readYourWrites: 0,
         failback: FAILBACK_MS,
@@ -428,7 +428,7 @@ describe("several databases with TLS", function () {
     const [own, shared] = authorities.map((authority) => authority.clientOptions());
     const [line, other] = lines;
     const secure = ({ url }: FaultProxy): string => url.replace("redis:", "rediss:");
-    const redis = new Redis.Failover([{ url: secure(line), weight: 2, tls: own }, secure(other)], {
+    const redis = new Failover([{ url: secure(line), weight: 2, tls: own }, secure(other)], {
       tls: shared,
       failback: FAILBACK_MS,
       maxRetriesPerRequest: null,
@@ -460,7 +460,7 @@ describe("several databases with TLS", function () {
 
 describe("the option failover", () => {
   it("shows no password", () => {
-    const redis = new Redis.Failover(
+    const redis = new Failover(
       [{ url: "redis://ann:hidden1@a", weight: 2 }, { host: "b", password: "hidden2" }, "redis://:hidden3@c"],
       { lazyConnect: true },
     );
@@ -526,10 +526,7 @@ describe("the option failover", () => {
       ["port", 7000],
     ] as const) {
       const options = { lazyConnect: true, [name]: value };
-      expect(() => new Redis.Failover(["redis://a"], options)).to.throw(
-        OptionError,
-        `${name} of each database`,
-      );
+      expect(() => new Failover(["redis://a"], options)).to.throw(OptionError, `${name} of each database`);
     }
   });
 
@@ -558,14 +555,14 @@ describe("the option failover", () => {
       [{ host: "a", family: 4 }, 4],
       ["redis://a", 0],
     ] as const) {
-      const redis = new Redis.Failover([database], { lazyConnect: true });
+      const redis = new Failover([database], { lazyConnect: true });
       expect(redis.options.family).to.equal(family);
       redis.disconnect();
     }
   });
 
   it("login, TLS and database number come from the URL of the database, else from the client", () => {
-    const redis = new Redis.Failover([{ url: "rediss://ann:secret@a:7000/3", weight: 2 }, "redis://b/3"], {
+    const redis = new Failover([{ url: "rediss://ann:secret@a:7000/3", weight: 2 }, "redis://b/3"], {
       lazyConnect: true,
       username: "bob",
     });

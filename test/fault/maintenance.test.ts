@@ -13,7 +13,7 @@ import { Certificates } from "../../scripts/servers/certificates";
 import { freePort } from "../../scripts/servers/free-port";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/options/redis-options";
-import { Cluster, Redis } from "../../src/index";
+import { Cluster, Failover, Redis } from "../../src/index";
 import { type Endpoint, ManagedServer } from "../support/managed-server";
 import { closeClient, untilReady } from "../support/matrix";
 
@@ -525,7 +525,7 @@ describe("planned moves", function () {
       Reflect.apply(lookup, dns, ["127.0.0.1", ...rest]);
     dns.lookup = resolve as typeof lookup;
     try {
-      const redis = new Redis.Failover(
+      const redis = new Failover(
         [
           { host: "127.0.0.1", port: await freePort(), weight: 2 },
           { host: "eu.redis-cloud.com", port: first.port },

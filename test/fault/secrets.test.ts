@@ -12,7 +12,7 @@ import { Certificates } from "../../scripts/servers/certificates";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { supportsTls } from "../../scripts/servers/server-binary";
 import { ServerProcess } from "../../scripts/servers/server-process";
-import { Redis } from "../../src/index";
+import { print, Redis } from "../../src/index";
 import { type Ground, SCENARIOS, sendAll, withRedis } from "../support/secret-scenarios";
 import { Secrets, Witness } from "../support/secrets";
 import { startServer } from "../support/shared-servers";
@@ -215,7 +215,7 @@ describe("secrets stay inside", function () {
     redis.on("error", () => {});
     const monitor = await redis.monitor();
     witness.note("monitor", monitor);
-    Redis.print(
+    print(
       await redis.auth("someone", secrets.of("print")).then(
         () => null,
         (error: Error) => error,

@@ -7,7 +7,7 @@ import { expect } from "chai";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { AutoPipeliningWindow } from "../../src/client/options/common-options";
 import type { RedisOptions } from "../../src/client/options/redis-options";
-import { mayHaveRun, Redis } from "../../src/index";
+import { Command, mayHaveRun, Redis } from "../../src/index";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { closeClient, matrix, untilReady } from "../support/matrix";
 import { failureOf } from "../support/outcome";
@@ -391,7 +391,7 @@ for (const kind of serverKinds()) {
 
     it("transformers of replies are those of the command that was called", async () => {
       const redis = await openProven(READS);
-      const table = Redis.Command as unknown as { setReplyTransformer(name: string, map: unknown): void };
+      const table = Command as unknown as { setReplyTransformer(name: string, map: unknown): void };
       table.setReplyTransformer("mget", () => "wrong");
       table.setReplyTransformer("get", (value: unknown) => `<${String(value)}>`);
       try {

@@ -1,7 +1,7 @@
 /** The JavaScript types of the replies to one call: `with({ replies })`. */
 
 import { expect } from "chai";
-import { Redis } from "../../src/index";
+import { Command, Redis } from "../../src/index";
 import { type MatrixContext, matrix } from "../support/matrix";
 import { codeOf } from "../support/outcome";
 
@@ -182,7 +182,6 @@ describe("replies of with()", () => {
 
   matrix("leave reply transformers the replies that they know", PAIR, async ({ redis }) => {
     await fill(redis);
-    const { Command } = Redis;
     Command.setReplyTransformer(
       "hvals",
       (values: unknown) => `${(values as string[]).length} ${typeof (values as string[])[0]}`,

@@ -8,7 +8,7 @@ import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { RedisOptions } from "../../src/client/options/redis-options";
-import { type Cluster, Redis } from "../../src/index";
+import { type Cluster, Command, type Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FakeServer } from "../support/fake-server";
 import { FaultProxy } from "../support/fault-proxy";
@@ -87,7 +87,7 @@ const FORMS: Record<string, Form> = {
     ),
   ],
   "command made by hand": (client, key, done) => [
-    ended(client.sendCommand(new Redis.Command("get", [key], {}, done)), done),
+    ended(client.sendCommand(new Command("get", [key], {}, done)), done),
   ],
 };
 

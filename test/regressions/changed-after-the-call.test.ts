@@ -5,7 +5,7 @@
 
 import { expect } from "chai";
 import type { RedisOptions } from "../../src/client/options/redis-options";
-import { type Cluster, Redis } from "../../src/index";
+import { type Cluster, Command, type Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FaultProxy } from "../support/fault-proxy";
 import { ManyClients } from "../support/many-clients";
@@ -176,7 +176,7 @@ describe("arguments that are changed behind the call", () => {
   it("a command made by hand", async () => {
     const redis = open();
     const bytes = Buffer.from("before");
-    const sent = redis.sendCommand(new Redis.Command("set", ["by-hand", bytes]));
+    const sent = redis.sendCommand(new Command("set", ["by-hand", bytes]));
     bytes.write("behind");
     await sent;
     expect(await redis.get("by-hand")).to.equal("before");

@@ -2,15 +2,21 @@
 
 import { expect } from "chai";
 import { specOf } from "../../../src/command/command-table";
-import { unansweredRefusal } from "../../../src/command/unanswered";
+import { refuseUnanswered } from "../../../src/command/unanswered";
+import type { UnansweredCommandError } from "../../../src/errors";
 
 function refusal(words: string, asBytes = false): string | null {
   const [name, ...args] = words.split(" ");
   const sent = asBytes ? args.map((arg) => Buffer.from(arg)) : args;
-  return unansweredRefusal(specOf(name as string), sent)?.message ?? null;
+  try {
+    refuseUnanswered(specOf(name as string), sent);
+    return null;
+  } catch (error) {
+    return (error as UnansweredCommandError).message;
+  }
 }
 
-describe("unansweredRefusal", () => {
+describe("refuseUnanswered", () => {
   for (const asBytes of [false, true]) {
     it(`refuses what brings no reply, or never stops, with ${asBytes ? "bytes" : "texts"} as arguments`, () => {
       const refused = [
