@@ -190,13 +190,9 @@ export class Admission implements Dispatcher {
   private refuse(entry: Entry): void {
     this.onGivenUp?.();
     const isFull = this.commands + entry.commands.length > this.maxCommands;
-    for (const command of entry.commands) {
-      command.fail(
-        isFull
-          ? new BoundsExceededError("commands", this.maxCommands)
-          : new BoundsExceededError("bytes", this.maxBytes),
-      );
-    }
+    const limit = isFull ? this.maxCommands : this.maxBytes;
+    for (const command of entry.commands)
+      command.fail(new BoundsExceededError(isFull ? "commands" : "bytes", limit));
   }
 }
 

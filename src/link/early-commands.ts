@@ -38,8 +38,8 @@ const NEVER_EARLY =
   CommandFlag.NeverAutoPipelined | CommandFlag.Blocking | CommandFlag.Fieldsets | CommandFlag.WillDisconnect;
 
 export class EarlyCommands {
-  /** Null: none since the last outcome. */
-  private sent: Command[] | null = null;
+  /** None since the last outcome. */
+  private sent: readonly Command[] = [];
 
   constructor(
     private readonly current: Sender,
@@ -48,7 +48,7 @@ export class EarlyCommands {
 
   /** The number of commands that were sent behind a handshake without an outcome. */
   get length(): number {
-    return this.sent === null ? 0 : this.sent.length;
+    return this.sent.length;
   }
 
   /** Sends the waiting commands up to the first one that must wait for the outcome. */
@@ -67,12 +67,12 @@ export class EarlyCommands {
       },
       (command) => command.db !== db || !isEarly(command),
     );
-    if (sent.length > 0) this.sent = sent;
+    this.sent = sent;
   }
 
   /** The connection is ready or lost: the commands are now like all others. */
   release(): void {
-    this.sent = null;
+    this.sent = [];
   }
 
   /** The connection has failed with this error. */
@@ -82,8 +82,8 @@ export class EarlyCommands {
 
   /** The commands wait again as if never written. */
   withdraw(): void {
-    const sent = new Set(this.sent?.filter((command) => !command.isSettled));
-    this.sent = null;
+    const sent = new Set(this.sent.filter((command) => !command.isSettled));
+    this.sent = [];
     if (sent.size === 0) return;
     this.current.connection?.queue.replaceAll((command) => (sent.has(command) ? standIn(command) : command));
     for (const command of sent) {

@@ -95,10 +95,11 @@ export class Intake {
   // --- inside ------------------------------------------------------------------------------
 
   private refusal(command: Command): Error | null {
-    const { isLeaving, mode, session, current } = this.owner;
+    const { isLeaving, mode, session, current, options } = this.owner;
     if (isLeaving) return this.leftovers.closedError();
     const { flags } = command.spec;
-    if ((flags & CommandFlag.Select) !== 0 && this.deps.takeover !== null && this.movesAway(command))
+    const isSelect = (flags & CommandFlag.Select) !== 0;
+    if (isSelect && this.deps.takeover !== null && Number(command.args[0]) !== (options.db ?? 0))
       return new SelectOnClusterError();
     const wrongMode = modeRefusal(mode, flags);
     if (wrongMode !== null || !session.mayRefuse) return wrongMode;
@@ -108,11 +109,6 @@ export class Intake {
       current.discardInsteadOf(command);
     }
     return refusal;
-  }
-
-  /** A SELECT of a database other than the client's. */
-  private movesAway({ args }: Command): boolean {
-    return Number(args[0]) !== (this.owner.options.db ?? 0);
   }
 
   /** Commands that are too late end after the earlier waiting ones. */

@@ -85,8 +85,7 @@ export class Session {
   private deciding: Command | null = null;
   /** Keys are guarded on the connection. */
   isWatching = false;
-  /** Created with the first WATCH or end of a transaction. */
-  private guards: Guards | null = null;
+  private readonly guards = new Guards();
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
   private openTransaction: OpenTransaction | null = null;
@@ -124,28 +123,19 @@ export class Session {
     return this.isWatching || this.isDelicate || this.isDbOpen;
   }
 
-  private get isSomeGuardEnded(): boolean {
-    return this.guards?.isSomeEnded === true;
-  }
-
-  private get madeGuards(): Guards {
-    this.guards ??= new Guards();
-    return this.guards;
-  }
-
   /** How often guards of this connection have ended. */
   get endedGuards(): number {
-    return this.guards?.ended ?? 0;
+    return this.guards.ended;
   }
 
   /** The next command may have to be refused. */
   get mayRefuse(): boolean {
-    return this.isDelicate || this.isSomeGuardEnded;
+    return this.isDelicate || this.guards.isSomeEnded;
   }
 
   /** An EXEC was refused because its guard is lost: its user starts over. */
   noteRefused(exec: Command): void {
-    this.guards?.forgive(exec);
+    this.guards.forgive(exec);
     // No part of a complete transaction was sent, so the guards of others remain.
     if (this.isWatchLost || !isTransaction(exec.batch)) this.note(exec);
   }
@@ -164,7 +154,7 @@ export class Session {
     if (flags === 0) return false;
     if (
       this.isWatching ||
-      this.isSomeGuardEnded ||
+      this.guards.isSomeEnded ||
       this.isDelicate ||
       (flags & ~(CommandFlag.Multi | CommandFlag.Exec)) !== 0
     )
@@ -204,7 +194,7 @@ export class Session {
    */
   takeRefusal(command: Command): Error | null {
     const { isMultiLost, isWatchLost } = this;
-    const isWatchEnded = this.guards?.wasEndedByOther(command) === true;
+    const isWatchEnded = this.guards.wasEndedByOther(command);
     const { ending } = fateOf(command, { kind: "issued", isMultiLost, isWatchLost, isWatchEnded });
     const { flags } = command.spec;
     if ((flags & CommandFlag.Multi) !== 0) this.isMultiLost = false;
@@ -221,7 +211,7 @@ export class Session {
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
   clear(): void {
-    this.guards?.clear();
+    this.guards.clear();
     this.selected.abandonOpen();
     this.deciding = null;
     this.isWatching = false;
@@ -246,7 +236,7 @@ export class Session {
   private noteChange(command: Command, flags: number): void {
     if ((flags & CommandFlag.Watch) !== 0) {
       this.isWatching = true;
-      this.madeGuards.add(command.extra?.watchUser ?? null);
+      this.guards.add(command.extra?.watchUser ?? null);
     } else if ((flags & CommandFlag.Multi) !== 0) this.openByHand(command);
     else if ((flags & CommandFlag.Reset) !== 0) {
       this.clear();
@@ -258,7 +248,7 @@ export class Session {
     }
     if ((flags & TRANSACTION_END) !== 0) this.openTransaction = null;
     if ((flags & (TRANSACTION_END | CommandFlag.Unwatch)) !== 0) {
-      this.madeGuards.end(command.extra?.watchUser ?? null);
+      this.guards.end(command.extra?.watchUser ?? null);
       this.isWatching = false;
       this.isWatchLost = false;
     }

@@ -63,10 +63,8 @@ export function openBeside(
   options: LinkOptions,
   credentials: Credentials,
 ): { readonly connection: Connection; readonly opened: Promise<Connection | null> } {
-  let settle: (connection: Connection | null) => void = () => {};
-  const opened = new Promise<Connection | null>((resolve) => {
-    settle = resolve;
-  });
+  let settle!: (connection: Connection | null) => void;
+  const opened = new Promise<Connection | null>((resolve) => void (settle = resolve));
   const begin = async (): Promise<void> => {
     const outcome = await introduce(connection, options, credentials);
     if (outcome.kind === "ready") connection.markReady();

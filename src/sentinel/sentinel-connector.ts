@@ -266,18 +266,14 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     stopTimer(this.renewal);
   }
 
-  /**
-   * Asks for the master, because a failover may have been announced without a subscription; then subscribes to
-   * the next Sentinel.
-   */
+  /** Finds a Sentinel that answers, and subscribes to it, which asks for the master again. */
   private async listenAgain(): Promise<void> {
     const attempt = new Attempt();
     this.attempt = attempt;
     const address = await this.askAll(attempt, () => {});
     if (attempt.isCancelled) return;
     if (address === null) this.onDetectorReconnecting();
-    else if (this.leadsTo(address)) await this.detectFailovers();
-    else this.onSwitch(this.answered);
+    else await this.detectFailovers();
   }
 
   private leadsTo({ host, port }: NodeAddress): boolean {
@@ -319,11 +315,8 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     const limit = options.sentinelMaxConnections ?? sentinelMaxConnections;
     const addresses: Partial<SentinelAddress>[] = [];
     sentinelIterator.reset(true);
-    while (addresses.length < limit) {
-      const step = sentinelIterator.next();
-      if (step.done) break;
-      addresses.push(step.value);
-    }
+    for (let step = sentinelIterator.next(); !step.done; step = sentinelIterator.next())
+      if (addresses.length < limit) addresses.push(step.value);
     sentinelIterator.reset(false);
     return addresses;
   }
