@@ -8,20 +8,6 @@ import { RoundTrips } from "./round-trips";
 /** Flushes of 1, of 2 and 3, of 4 to 7 commands, and so on; the last counter is for 32,768 and more. */
 export const FLUSH_SIZES = 16;
 
-const SUMMED = [
-  "flushes",
-  "written",
-  "bytesRead",
-  "bytesWritten",
-  "stalls",
-  "stalledMs",
-  "attempts",
-  "opened",
-  "lost",
-  "resent",
-  "probes",
-] as const;
-
 export class ConnectionCounts {
   /** Flushes of all connections of the process. */
   static flushes = 0;
@@ -47,7 +33,10 @@ export class ConnectionCounts {
 
   /** Adds the counts of another link, except round trips. */
   add(other: ConnectionCounts): void {
-    for (const name of SUMMED) this[name] += other[name];
+    const sums = this as unknown as Record<string, number>;
+    for (const [name, count] of Object.entries(other)) {
+      if (typeof count === "number") sums[name] = (sums[name] as number) + count;
+    }
     other.flushSizes.forEach((count, size) => {
       (this.flushSizes[size] as number) += count;
     });

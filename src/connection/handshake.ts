@@ -363,8 +363,8 @@ export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeO
     return { kind: "ready", info: new ServerInfo("") };
   }
   const info = new ServerInfo(String(answer.value));
-  if ((info.field("loading") ?? "0") === "0") return { kind: "ready", info };
-  const etaMs = Number(info.field("loading_eta_seconds") ?? 1) * 1000;
+  if ((info.fields["loading"] ?? "0") === "0") return { kind: "ready", info };
+  const etaMs = Number(info.fields["loading_eta_seconds"] ?? 1) * 1000;
   const maxMs = options.maxLoadingRetryTime ?? DEFAULT_LOADING_RETRY_MS;
   return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };
 }

@@ -409,7 +409,7 @@ export class Link implements Dispatcher, MovableLink {
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
     const { connector } = this;
-    if (!takesAnyServer(connector) && !callUser(() => connector.check(info.fields()))) {
+    if (!takesAnyServer(connector) && !callUser(() => connector.check(info.fields))) {
       this.reconnect();
       return;
     }
@@ -424,7 +424,7 @@ export class Link implements Dispatcher, MovableLink {
     this.mover.onEstablished(connection);
     this.sendWaiting(connection);
     this.reconnection.succeed();
-    this.errorReplies.onArrival(info.field("role"));
+    this.errorReplies.onArrival(info.fields["role"]);
     if (this.current.isReady) this.renewal.start(credentials);
   }
 

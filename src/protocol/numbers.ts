@@ -18,14 +18,9 @@ export function countDigits(value: number): number {
   return digits;
 }
 
-/** Writes a whole number of `digits` digits at `at`; returns the position after it. */
-export function writeDigits(
-  bytes: Uint8Array,
-  at: number,
-  value: number,
-  digits = countDigits(value),
-): number {
-  const end = at + digits;
+/** Writes a whole number at `at`; returns the position after it. */
+export function writeDigits(bytes: Uint8Array, at: number, value: number): number {
+  const end = at + countDigits(value);
   for (let i = end - 1; i > at; i--) {
     const rest = Math.floor(value / 10);
     bytes[i] = ZERO + (value - rest * 10);

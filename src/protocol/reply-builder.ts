@@ -14,7 +14,7 @@ import { MAX_DEPTH, MAX_PREALLOCATED_SLOTS } from "./limits";
 import { FrameKind, hasEntries, ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
-import { BEGINS_REPLY, TypeByte } from "./type-byte";
+import { TypeByte } from "./type-byte";
 
 /** How a top-level reply is delivered when it is complete. */
 const Outcome = { Value: 0, Error: 1, Push: 2 } as const;
@@ -40,15 +40,15 @@ export class ReplyBuilder {
 
   constructor(private readonly sink: ReplySink) {}
 
-  /** Begins a reply, a push, or metadata before either. Stays idle if none of them begins with `type`. */
+  /** Begins a reply, a push, or metadata before either. */
   begin(type: number): void {
-    if (BEGINS_REPLY[type] === 1) {
-      this.outcome = Outcome.Value;
-      this.decoding = this.sink.nextDecoding();
-    } else if (type === TypeByte.Push) {
+    if (type === TypeByte.Push) {
       this.outcome = Outcome.Push;
       this.decoding = Decode.Buffers | Decode.Messages;
-    } else if (type !== TypeByte.Attribute) return;
+    } else if (type !== TypeByte.Attribute) {
+      this.outcome = Outcome.Value;
+      this.decoding = this.sink.nextDecoding();
+    }
     this.isIdle = false;
   }
 

@@ -17,8 +17,3 @@ export const TypeByte = {
   Push: 0x3e, // >
   Attribute: 0x7c, // |
 } as const;
-
-/** 1 for the first bytes of replies other than pushes and metadata. */
-export const BEGINS_REPLY = new Uint8Array(256);
-for (const type of Object.values(TypeByte)) BEGINS_REPLY[type] = 1;
-for (const type of [TypeByte.Push, TypeByte.Attribute]) BEGINS_REPLY[type] = 0;

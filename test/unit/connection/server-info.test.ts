@@ -8,7 +8,7 @@ describe("ServerInfo", () => {
 
   it("finds whole names only", () => {
     const names = ["redis_version", "executable", "io_version", "last", "version", "missing"];
-    expect(names.map((name) => info.field(name))).to.deep.equal([
+    expect(names.map((name) => info.fields[name])).to.deep.equal([
       "7.0.15",
       "/a:b",
       "1",
@@ -19,8 +19,8 @@ describe("ServerInfo", () => {
   });
 
   it("finds the first line", () => {
-    expect(new ServerInfo("role:master").field("role")).to.equal("master");
-    expect(new ServerInfo("").field("role")).to.equal(undefined);
+    expect(new ServerInfo("role:master").fields["role"]).to.equal("master");
+    expect(new ServerInfo("").fields["role"]).to.equal(undefined);
   });
 
   it("gives what is to be kept as well", () => {
@@ -32,7 +32,7 @@ describe("ServerInfo", () => {
   });
 
   it("lists all fields", () => {
-    expect({ ...info.fields() }).to.deep.equal({
+    expect({ ...info.fields }).to.deep.equal({
       redis_version: "7.0.15",
       executable: "/a:b",
       io_version: "1",

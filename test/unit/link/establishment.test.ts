@@ -140,7 +140,7 @@ describe("Establishment", () => {
     ]);
     await over;
     expect(told.map(([word]) => word)).to.deep.equal(["established"]);
-    expect((told[0]?.[1] as ServerInfo | undefined)?.field("run_id")).to.equal("abc");
+    expect((told[0]?.[1] as ServerInfo | undefined)?.fields["run_id"]).to.equal("abc");
     expect(told[0]?.[2]).to.deep.equal({ password: "pw" });
     expect(home.time.pending, "timers").to.equal(0);
   });
