@@ -13,7 +13,7 @@ const log = (text) => {
   last = text;
 };
 redis.on("reconnecting", () => last || log("connection lost"));
-redis.on("error", (error) => log(error.message)); // one for each failed attempt
+redis.on("error", (error) => log(`${error.message} ${error.hint ?? ""}`)); // one for each failed attempt
 redis.on("ready", () => {
   if (last !== "") log("connected again");
   last = "";
@@ -24,8 +24,10 @@ const server = createServer(async (request, response) => {
   try {
     const value = await redis.get(key);
     response.writeHead(value === null ? 404 : 200).end(value ?? "not found");
-  } catch {
-    response.writeHead(503).end("Redis is not available");
+  } catch (error) {
+    console.error(error);
+    const isRefused = error.code === "REPLY"; // the server works and refuses this command, as for a key of another type
+    response.writeHead(isRefused ? 500 : 503).end();
   }
 });
 
