@@ -30,6 +30,14 @@ export type MappingOf<Mode extends ReplyMappingMode> = [Mode] extends ["resp3"] 
 /** Values of `redis.status`. A connection in MONITOR mode is additionally `monitoring`. */
 export type RedisStatus = "wait" | "reconnecting" | "connecting" | "connect" | "ready" | "close" | "end";
 
+/** An error that a client emits. */
+export interface EmittedError extends Error {
+  /** The kind of failure; errors of sockets have the code of the system, such as `ECONNREFUSED`. */
+  readonly code?: string;
+  /** The probable cause, and a remedy. */
+  readonly hint?: string;
+}
+
 /** Listeners with typed arguments, of both clients. */
 export interface ClientListeners {
   message: (channel: string, message: string) => void;
@@ -38,7 +46,7 @@ export interface ClientListeners {
   smessageBuffer: (channel: Buffer, message: Buffer) => void;
   pmessage: (pattern: string, channel: string, message: string) => void;
   pmessageBuffer: (pattern: string, channel: Buffer, message: Buffer) => void;
-  error: (error: Error) => void;
+  error: (error: EmittedError) => void;
   invalidate: (keys: string[] | null) => void;
   gap: (gap: SubscriptionGap) => void;
   /** A cluster adds the address of the node. */
