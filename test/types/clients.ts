@@ -83,7 +83,9 @@ export function events(redis: Redis) {
     .once("pmessageBuffer", (pattern, channel, message) => {
       same<[typeof pattern, typeof channel, typeof message], [string, Buffer, Buffer]>();
     })
-    .on("error", (error) => same<[typeof error.code, typeof error.hint], [string | undefined, string | undefined]>())
+    .on("error", (error) =>
+      same<[typeof error.code, typeof error.hint], [string | undefined, string | undefined]>(),
+    )
     .once("ready", () => {})
     .on("reconnecting", (delayMs) => same<typeof delayMs, number>())
     .on("select", (db) => same<typeof db, number>())
