@@ -48,11 +48,8 @@ export class Holds {
 /** The keys that one command, or one transaction, may change, in some caches; released when it has ended. */
 export class Hold implements SettleHook {
   private readonly keys: HeldKey[] = [];
-  private readonly caches: readonly Holds[];
 
-  constructor(...caches: readonly Holds[]) {
-    this.caches = caches;
-  }
+  constructor(private readonly caches: Iterable<Holds>) {}
 
   /** Takes the keys that the command may change, or all keys. */
   takeChanges(command: Command, effect: Effect): void {
@@ -103,7 +100,7 @@ export class Changes {
   }
 
   private begin(multi: Command): void {
-    const hold = new Hold(...this.caches());
+    const hold = new Hold(this.caches());
     this.open = hold;
     const onSettled = (error: Error | null): void => {
       if (error !== null && this.open === hold) this.leave();
@@ -112,7 +109,7 @@ export class Changes {
   }
 
   private holdFor(command: Command): Hold {
-    const hold = new Hold(...this.caches());
+    const hold = new Hold(this.caches());
     command.ensureExtra().addHook(hold);
     return hold;
   }

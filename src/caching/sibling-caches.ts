@@ -33,9 +33,8 @@ class SiblingCaches implements WriteWatcher {
    */
   join(client: CommandWriter, holds: Holds): () => void {
     const { serverName } = client;
-    const caches = this.byServer.get(serverName);
-    if (caches === undefined) this.byServer.set(serverName, new Map([[client, holds]]));
-    else caches.set(client, holds);
+    const caches = this.byServer.get(serverName) ?? new Map<CommandWriter, Holds>();
+    this.byServer.set(serverName, caches.set(client, holds));
     writeWatch.watcher = this;
     return () => this.leave(serverName, client);
   }
@@ -51,20 +50,14 @@ class SiblingCaches implements WriteWatcher {
     const caches = this.byServer.get(writer.serverName);
     if (caches === undefined || (caches.size === 1 && caches.has(writer))) return;
     const effect = effectOf(command.spec, command.args);
-    if (!OWN_EFFECTS.has(effect)) this.changesOf(writer).follow(command, effect);
+    if (OWN_EFFECTS.has(effect)) return;
+    const changes = this.changes.get(writer) ?? new Changes(() => this.others(writer));
+    this.changes.set(writer, changes);
+    changes.follow(command, effect);
   }
 
   onLost(writer: CommandWriter): void {
     this.changes.get(writer)?.leave();
-  }
-
-  private changesOf(writer: CommandWriter): Changes {
-    let changes = this.changes.get(writer);
-    if (changes === undefined) {
-      changes = new Changes(() => this.others(writer));
-      this.changes.set(writer, changes);
-    }
-    return changes;
   }
 
   /** All caches of its server but that of the writer itself. */

@@ -20,7 +20,7 @@ describe("Holds", () => {
   const isHeld = (...keys: string[]): boolean => holds.isHeld(keys.map((key) => ({ key })));
 
   it("hold a key until the last command that may change it has ended, and drop it at both ends", () => {
-    const [first, second] = [new Hold(holds), new Hold(holds)];
+    const [first, second] = [new Hold([holds]), new Hold([holds])];
     first.take("a");
     second.take("a");
     expect([isHeld("a"), isHeld("b"), isHeld("b", "a")]).to.deep.equal([true, false, true]);
@@ -32,7 +32,7 @@ describe("Holds", () => {
   });
 
   it("release every key of a command, and each as often as it was taken", () => {
-    const hold = new Hold(holds);
+    const hold = new Hold([holds]);
     for (const key of ["a", "b", "a"]) hold.take(key);
     hold.release();
     expect([isHeld("a"), isHeld("b")]).to.deep.equal([false, false]);
@@ -40,7 +40,7 @@ describe("Holds", () => {
   });
 
   it("release once, however often a command is said to have ended", () => {
-    const [first, second] = [new Hold(holds), new Hold(holds)];
+    const [first, second] = [new Hold([holds]), new Hold([holds])];
     first.take("a");
     second.take("a");
     first.onSettled();
@@ -50,7 +50,7 @@ describe("Holds", () => {
   });
 
   it("hold everything for a command of which no keys are known", () => {
-    const [first, second] = [new Hold(holds), new Hold(holds)];
+    const [first, second] = [new Hold([holds]), new Hold([holds])];
     first.take(null);
     second.take(null);
     expect([isHeld("a"), isHeld()]).to.deep.equal([true, true]);
