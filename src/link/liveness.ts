@@ -5,10 +5,10 @@
 
 import { type Command, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
-import { ownCommand } from "../command/own-command";
+import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
-import { DeadConnectionError, ServerBusyError } from "../errors";
+import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import { LineCheck } from "./line-check";
 import { LINK_DEFAULTS } from "./link-defaults";
@@ -48,6 +48,8 @@ export class Liveness implements WatchdogOwner, SilenceListener {
   private probing: Probe | null = null;
   private check: LineCheck | null = null;
   readonly doubtAfterMs: number;
+  /** A connection that must not be checked: its user has no right to PING. */
+  private refused: Connection | null = null;
 
   constructor(
     private readonly link: ProbedLink,
@@ -120,17 +122,20 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     this.link.report("busy", new ServerBusyError(this.link.server, silentMs, isKnown));
   }
 
-  get isListening(): boolean {
-    return !this.link.subscriptions.isEmpty;
+  isListening(connection: Connection): boolean {
+    return !this.link.subscriptions.isEmpty && connection !== this.refused;
   }
 
   /**
-   * A client that only listens waits for no reply, so it sends a PING: its reply, or the error for a user without
-   * the right to PING, becomes overdue if the connection is dead.
+   * A client that only listens waits for no reply, so it sends a PING: its reply becomes overdue if the
+   * connection is dead.
    */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
     if (!isIdle || this.link.session.isInTransaction) return;
-    connection.dispatch(ownCommand(Origin.Connection, "ping", []));
+    const completion = completionOf((error) => {
+      if (error instanceof ReplyError) this.refused = connection;
+    });
+    connection.dispatch(ownCommand(Origin.Connection, "ping", [], completion));
   }
 }

@@ -38,7 +38,7 @@ export interface WatchdogOwner {
   /** The connection stays open; `isKnown` tells whether the server is known to be busy. */
   onBusyServer(silentMs: number, isKnown: boolean): void;
   /** Unrequested messages may arrive. Otherwise no checks run while no reply is due. */
-  readonly isListening: boolean;
+  isListening(connection: Connection): boolean;
   /** The owner listens, no byte has arrived for half the time, and no reply is due. */
   onQuiet(connection: Connection): void;
 }
@@ -99,7 +99,7 @@ export class Watchdog implements Looker {
     if (connection === null) return false;
     if (this.isProbing) return true;
     if (isWaiting(connection)) this.check(connection);
-    else if (this.owner.isListening) {
+    else if (this.owner.isListening(connection)) {
       if (this.silenceOf(connection) >= this.idleMs / 2) this.owner.onQuiet(connection);
     } else if (connection.queue.inFlight === 0) {
       connection.sleepingWatchdog = this;

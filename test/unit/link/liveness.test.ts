@@ -148,10 +148,18 @@ describe("Liveness", () => {
     expect(connection.asked).to.deep.equal([]);
   });
 
-  it("listens while there are subscriptions", () => {
-    expect(liveness.isListening).to.equal(true);
+  it("listens while there are subscriptions, unless the connection's user may not PING", () => {
+    expect(liveness.isListening(connection.asConnection)).to.equal(true);
     isEmpty = true;
-    expect(liveness.isListening).to.equal(false);
+    expect(liveness.isListening(connection.asConnection)).to.equal(false);
+    isEmpty = false;
+    liveness.onQuiet(connection.asConnection);
+    connection.asked.shift()?.fail(new Error("the connection is closed"));
+    expect(liveness.isListening(connection.asConnection), "it was not refused").to.equal(true);
+    liveness.onQuiet(connection.asConnection);
+    connection.answer("-NOPERM");
+    expect(liveness.isListening(connection.asConnection)).to.equal(false);
+    expect(liveness.isListening(new ProbedConnection().asConnection), "the next one").to.equal(true);
   });
 
   it("watches nothing when it is switched off", () => {

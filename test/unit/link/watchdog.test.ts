@@ -56,12 +56,7 @@ describe("Watchdog", () => {
     seen = [];
     isListening = true;
     const owner = ownerWith(seen, () => verdicts.shift() ?? Verdict.ServerIsBusy);
-    watchdog = new Watchdog(IDLE_MS, {
-      ...owner,
-      get isListening() {
-        return isListening;
-      },
-    });
+    watchdog = new Watchdog(IDLE_MS, { ...owner, isListening: () => isListening });
     owner.watchdog = watchdog;
   });
   afterEach(() => watchdog.stop());
@@ -96,7 +91,7 @@ describe("Watchdog", () => {
       },
       onDeadConnection: (_silentMs, isReachable) => void gone.push(isReachable),
       onBusyServer: () => {},
-      isListening: false,
+      isListening: () => false,
       onQuiet: () => {},
     });
     silent.lastActivityMs -= 10 * IDLE_MS;
@@ -213,7 +208,7 @@ describe("Watchdog", () => {
       probe,
       onDeadConnection: () => seen.push("dead"),
       onBusyServer: () => seen.push("busy"),
-      isListening: true,
+      isListening: () => true,
       onQuiet: () => {},
     });
     other.attach(silent as unknown as Connection);
@@ -249,12 +244,7 @@ describe("Watchdog over time", () => {
       onAsked();
       return verdict;
     });
-    watchdog = new home.modules.Watchdog(LONG_MS, {
-      ...owner,
-      get isListening() {
-        return isListening;
-      },
-    });
+    watchdog = new home.modules.Watchdog(LONG_MS, { ...owner, isListening: () => isListening });
     owner.watchdog = watchdog;
     watchdog.attach(silent as unknown as Connection);
   });
