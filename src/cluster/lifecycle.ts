@@ -57,7 +57,7 @@ export interface LifecycleDeps {
   readonly subscriptions: { start(): void; stop(isForGood: boolean): void };
   readonly owner: {
     onStatus(status: ClusterStatus): void;
-    onError(error: Error): void;
+    emit(event: "error", error: Error): void;
     /** Milliseconds until the next attempt; any value other than a number gives up. */
     retryDelay(attempts: number, reason: Error | undefined): unknown;
   };
@@ -208,7 +208,7 @@ export class Lifecycle {
       this.failure = error as Error;
       if (isCertain(error as Error)) {
         this.failWaiting();
-        this.deps.owner.onError(error as Error);
+        this.deps.owner.emit("error", error as Error);
         this.assertCurrent(epoch);
       }
       this.close(error as Error);
@@ -223,7 +223,7 @@ export class Lifecycle {
       this.assertCurrent(epoch);
       this.failure = error as Error;
       if (isCertain(error as Error)) this.failWaiting();
-      this.deps.owner.onError(error as Error);
+      this.deps.owner.emit("error", error as Error);
       this.failWithoutDatabase(error as Error);
       // A listener may have closed the client and connected it again.
       if (this.epoch === epoch && this.status === "connecting") {

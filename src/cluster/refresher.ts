@@ -50,7 +50,7 @@ export interface RefreshDeps {
   readonly retries: { readonly hasDelayed: boolean };
   /** `isInHurry`: messages are being lost until a table names another owner. */
   readonly subscriptions: { readonly isInHurry: boolean };
-  readonly owner: { onNodeError(error: Error, key: string): void };
+  readonly owner: { emit(event: "node error", error: Error, key: string): void };
   /** Applies the new state; returns true if it differs from the old one. */
   adopt(ranges: readonly TopologyRange[]): boolean;
   /** Separate connections to the start nodes; the caller disconnects them. */
@@ -254,7 +254,7 @@ export class Refresher {
           const key = nodeKey(informant.address);
           errors[key] = error;
           if (isDenial(error)) this.isDenied = true;
-          this.deps.owner.onNodeError(error, key);
+          this.deps.owner.emit("node error", error, key);
           if (++failed === informants.length) finish(null);
           else askNext();
         });

@@ -225,15 +225,6 @@ export class RetryQueue {
     if (last !== null) this.awaitLast(this.heldSlot(slot), client, last);
   }
 
-  /** The same for many slots. */
-  holdAll(slots: readonly number[], client: NodeClient): void {
-    const youngest = client.youngest();
-    for (const slot of slots) {
-      const last = this.held.has(slot) ? undefined : youngest.get(slot);
-      if (last !== undefined) this.awaitLast(this.heldSlot(slot), client, last);
-    }
-  }
-
   /** Holds a slot until the node has answered the slot's commands that are about to be sent there. */
   holdBehind(commands: readonly Command[], client: NodeClient): void {
     // A blocking command may take forever, because it waits for other commands.

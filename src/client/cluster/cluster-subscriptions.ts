@@ -25,10 +25,9 @@ export interface SubscriptionsDeps extends ReconcilerDeps {
   readonly pool: NodePool;
   readonly views: ViewFactory;
   readonly owner: {
-    onNodeError(error: Error, key: string): void;
     onMessage(message: Message): void;
     onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void;
-    /** One of the public events of subscriptions. */
+    /** A public event. */
     emit(event: string, ...args: unknown[]): void;
   };
 }
@@ -67,11 +66,11 @@ export class ClusterSubscriptions implements Dispatcher {
     return {
       onMessage: (message) => owner.onMessage(message),
       onNodeError: (error, { key }) => {
-        owner.onNodeError(error, key);
+        owner.emit("node error", error, key);
         tell("nodeError", error, key);
       },
       onRefused: (error, { key }, kind, name) => {
-        owner.onNodeError(error, key);
+        owner.emit("node error", error, key);
         owner.onNameRefused(kind, name, error);
       },
       onGap: (gap) => owner.emit("gap", gap),

@@ -28,12 +28,10 @@ import { NodeCounts, ViewFactory, viewOf } from "./node-views";
 export interface WiringOwner {
   startNodes(): StartNode[];
   onStatus(status: ClusterStatus): void;
-  onError(error: Error): void;
-  onNodeError(error: Error, key: string): void;
-  onNode(event: "+node" | "-node", redis: Redis): void;
-  onRefreshed(): void;
-  /** Any other public event. */
+  /** A public event. */
   emit(event: string, ...args: unknown[]): void;
+  /** The same at the end of the current task, because listeners may be attached until then. */
+  emitLater(event: string, ...args: unknown[]): void;
   onMessage(message: Message): void;
   onNameRefused: SubscriptionsDeps["owner"]["onNameRefused"];
   retryDelay(attempts: number, reason: Error | undefined): unknown;
@@ -116,10 +114,10 @@ export class ClusterWiring {
     return new NodePool(
       {
         makeClient: (node) => this.makeClient(node),
-        onClientOpened: (client) => owner.onNode("+node", viewOf(client).redis),
+        onClientOpened: (client) => owner.emitLater("+node", viewOf(client).redis),
         onClientClosed: (node, client) => {
           this.gone.addNode(client);
-          owner.onNode("-node", viewOf(client).redis);
+          owner.emitLater("-node", viewOf(client).redis);
           this.subscriptions.onNodeGone(node);
           if (this.lifecycle.status === "ready") this.refresher.request(null);
         },
@@ -132,7 +130,7 @@ export class ClusterWiring {
   /** Applies a node's description of the cluster; returns true if it differs from the known one. */
   adopt(ranges: Parameters<SlotOwners["adopt"]>[0]): boolean {
     const { isChanged, moved } = this.owners.adopt(ranges);
-    this.owner.onRefreshed();
+    this.owner.emitLater("refresh");
     this.subscriptions.onTopology();
     this.redirector.onNewOwners(moved);
     return isChanged;

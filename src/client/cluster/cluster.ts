@@ -78,7 +78,6 @@ type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions:
 
 const debug = debugLog("cluster");
 const pipelineDebug = debugLog("pipeline");
-const poolDebug = debugLog("pool");
 const WIRING: unique symbol = Symbol("wiring");
 const UNTIL_READY: unique symbol = Symbol("untilReady");
 const PARTS: unique symbol = Symbol("parts");
@@ -346,35 +345,22 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
 }
 
 function makeOwner(cluster: Cluster): WiringOwner {
-  const later = (event: string, ...args: unknown[]): void => emitLater(cluster, event, ...args);
-  const report = (event: string, ...args: unknown[]): void => {
-    callUser(() => cluster.silentEmit(event, ...args));
-  };
   const observed = { stats: () => ({ ...cluster.stats(), ...cluster[SOURCE].server() }) };
+  const later = (event: string, ...args: unknown[]): void => {
+    debug("%s %s", event, args[0] ?? "");
+    emitLater(cluster, event, ...args);
+  };
   return {
     startNodes: () => readStartNodes(cluster.startupNodes),
     onStatus: (status) => {
-      debug("cluster is now %s", status);
       noteClient(observed, status);
       later(status);
     },
-    onError: (error) => {
-      debug("error: %s", error);
-      report("error", error);
+    emit: (event, ...args) => {
+      debug("%s %s", event, args.join(" "));
+      callUser(() => cluster.silentEmit(event, ...args));
     },
-    onNodeError: (error, key) => {
-      debug("error of node %s: %s", key, error);
-      report("node error", error, key);
-    },
-    onNode: (event, redis) => {
-      poolDebug("%s %s:%s", event, redis.options.host, redis.options.port);
-      later(event, redis);
-    },
-    onRefreshed: () => {
-      debug("slots refreshed, %d nodes", cluster[WIRING].pool.list().length);
-      later("refresh");
-    },
-    emit: (event, ...args) => report(event, ...args),
+    emitLater: later,
     onMessage: (message) => emitMessage(cluster, message),
     onNameRefused: (...refused) => emitRefusal(cluster, ...refused),
     retryDelay: (attempts, reason) => {

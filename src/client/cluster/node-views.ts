@@ -45,30 +45,15 @@ export class NodeView implements NodeClient {
     return this.gathered.length === 0 && this.link.isIdle;
   }
 
-  youngest(): Map<number, Command> {
-    const found = new Map<number, Command>();
-    const note = (command: Command): boolean => {
-      const counts = !command.isSettled && (command.spec.flags & CommandFlag.Blocking) === 0;
-      if (counts && !found.has(command.slot)) found.set(command.slot, command);
-      return false;
-    };
-    this.findLast(note);
-    return found;
-  }
-
   lastOf(slot: number): Command | null {
+    const { link, redis } = this;
     let looks = MOST_LOOKED_AT;
     // Behind so many commands the youngest of any slot will do: when it is answered, all of them are.
     const isWanted = (command: Command): boolean =>
       !command.isSettled &&
       (command.slot === slot || --looks <= 0) &&
       (command.spec.flags & CommandFlag.Blocking) === 0;
-    return this.findLast(isWanted);
-  }
-
-  /** The youngest matching command: collected ones are younger than queued ones, which are younger than those in flight. */
-  private findLast(isWanted: (command: Command) => boolean): Command | null {
-    const { link, redis } = this;
+    // Collected commands are younger than queued ones, which are younger than those in flight.
     return (
       redis[PARTS].gatheredCommands.findLast(isWanted) ??
       link.offline.lastOf(isWanted) ??
@@ -165,17 +150,15 @@ export class ViewFactory {
 
   /** A short-lived connection that only requests the slot table. */
   makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeView {
-    const name = this.helperName("refresher", address);
-    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
-    return new NodeView(this.make(supervisor, { ...settings, retryStrategy: null, watchdog: false }));
+    return this.makeHelper("refresher", address, supervisor, { enableReadyCheck: false, watchdog: false });
   }
 
   makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): NodeView {
-    const name = this.helperName(kind, address);
-    debug("%s connects to %s", name, nodeKey(address));
-    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
-    const isAlone = { retryStrategy: null, enableAutoPipelining: false };
-    return new NodeView(this.make(supervisor, { ...settings, ...isAlone }));
+    debug("%s connects to %s", kind, nodeKey(address));
+    return this.makeHelper(kind, address, supervisor, {
+      enableReadyCheck: true,
+      enableAutoPipelining: false,
+    });
   }
 
   private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {
@@ -207,9 +190,19 @@ export class ViewFactory {
     return merged as RedisOptions;
   }
 
-  private helperName(kind: string, address: NodeAddress): string {
-    const own = this.own.get(nodeKey(address));
-    const name = own?.["connectionName"] ?? this.options.redisOptions?.connectionName;
-    return name ? `sluice-cluster(${kind}):${String(name)}` : `sluice-cluster(${kind})`;
+  /** A connection with its kind in its name. */
+  private makeHelper(
+    kind: string,
+    address: NodeAddress,
+    supervisor: LinkSupervisor,
+    settings: RedisOptions,
+  ): NodeView {
+    const options = this.optionsFor(address);
+    const { connectionName: own } = options;
+    const name = `sluice-cluster(${kind})`;
+    const connectionName = own ? `${name}:${own}` : name;
+    return new NodeView(
+      this.make(supervisor, { ...options, ...settings, connectionName, retryStrategy: null }),
+    );
   }
 }

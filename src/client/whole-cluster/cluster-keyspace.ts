@@ -93,7 +93,7 @@ class ClusterKeyspace implements KeyspaceSource {
         // A master that has become a replica would repeat the notifications of its new master.
         if (shard !== null) emitMessage(this.events, message);
       },
-      onNodeError: (error, { key }) => wiring.owner.onNodeError(error, key),
+      onNodeError: (error, { key }) => wiring.owner.emit("node error", error, key),
       onGap: (gap) => this.onGap(gap),
       onEvent: (event) => {
         if (event === "subscribersReady") this.onSettled();

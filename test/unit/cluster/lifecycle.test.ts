@@ -66,7 +66,7 @@ describe("Lifecycle", () => {
           words.push(status);
           parts.onStatus(status);
         },
-        onError: (error) => {
+        emit: (_event, error) => {
           told.push(`error ${error.message}`);
           parts.onError();
         },

@@ -29,7 +29,7 @@ const CALM = {
   views: { usesTls: false },
   retries: { hasDelayed: false },
   subscriptions: { isInHurry: false },
-  owner: { onNodeError: () => {} },
+  owner: { emit: () => {} },
 };
 
 type Step =

@@ -23,7 +23,6 @@ describe("retry queue", () => {
   const node = {
     link: { connection: { queue: { head: () => given[0] } } },
     lastOf: (slot: number) => given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
-    youngest: () => new Map(given.filter((one) => !one.isSettled).map((one) => [one.slot, one])),
   } as unknown as NodeClient;
 
   beforeEach(() => {
@@ -114,7 +113,7 @@ describe("retry queue", () => {
 
   it("holds all slots of a node that have commands in flight, each until its youngest has ended", () => {
     const [older, youngest, other] = [give("older", 1), give("youngest", 1), give("other", 2)];
-    retries.holdAll([1, 2, 3], node);
+    for (const slot of [1, 2, 3]) retries.hold(slot, node);
     expect([1, 2, 3].map((slot) => retries.isHeld(slot))).to.deep.equal([true, true, false]);
     for (const slot of [1, 2]) retries.lineUp(command(`new ${slot}`, slot));
     older.fulfil(null, TEXT);
@@ -129,7 +128,7 @@ describe("retry queue", () => {
     const first = give("first", 0);
     retries.hold(0, node);
     const second = give("second", 0);
-    retries.holdAll([0], node);
+    retries.hold(0, node);
     retries.lineUp(command("new", 0));
     first.fulfil(null, TEXT);
     expect(left).to.deep.equal(["new"]);

@@ -53,8 +53,6 @@ class ModelNode {
     setReadOnly: (): void => {},
     lastOf: (slot: number): Command | null =>
       this.given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
-    youngest: (): Map<number, Command> =>
-      new Map(this.given.filter((one) => !one.isSettled).map((one) => [one.slot, one])),
     dispatch: (command: Command): void => this.take([command]),
     dispatchBatch: (commands: readonly Command[]): void => this.take(commands),
   } as unknown as NodeClient;
