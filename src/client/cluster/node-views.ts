@@ -8,7 +8,7 @@ import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
-import { ConnectionCounts } from "../../connection/connection-counts";
+import type { ConnectionCounts } from "../../connection/connection-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
 import { Distance } from "../../link/reader-choice";
@@ -34,11 +34,15 @@ export class NodeView implements NodeClient {
 
   constructor(readonly redis: Redis) {
     this.link = redis[LINK];
-    this.distance = new Distance(redis[EVENTS].counts.roundTrips);
+    this.distance = new Distance(this.counts.roundTrips);
   }
 
   get gathered(): readonly Command[] {
     return this.redis[PARTS].gatheredCommands;
+  }
+
+  get counts(): ConnectionCounts {
+    return this.redis[EVENTS].counts;
   }
 
   get isIdle(): boolean {
@@ -98,13 +102,6 @@ export class NodeView implements NodeClient {
         if (!(error instanceof ConnectionClosedError)) throw error;
       });
     }
-  }
-}
-
-/** The counts of the connections of several nodes. */
-export class NodeCounts extends ConnectionCounts {
-  addNode(client: NodeClient): void {
-    this.add(viewOf(client).redis[EVENTS].counts);
   }
 }
 

@@ -2,8 +2,7 @@
 
 import { expect } from "chai";
 import { CHAIN } from "../../../src/client/client-base";
-import { NodeCounts, type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
-import { EVENTS } from "../../../src/client/redis";
+import { type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
 import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionClosedError } from "../../../src/errors";
@@ -139,15 +138,6 @@ describe("ViewFactory", () => {
     view.dispatch(command);
     expect([straight, passed]).to.deep.equal([[command], [command]]);
     view.redis.disconnect();
-  });
-
-  it("adds up the counts of nodes", () => {
-    const [one, other] = [make({}), make({})];
-    one.redis[EVENTS].counts.opened = 2;
-    other.redis[EVENTS].counts.opened = 3;
-    const counts = new NodeCounts();
-    for (const view of [one, other]) counts.addNode(view);
-    expect(counts.opened).to.equal(5);
   });
 
   describe("a node", () => {
