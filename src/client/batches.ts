@@ -6,7 +6,7 @@ import type { EventEmitter } from "node:events";
 import type { Bulk, BulkOptions } from "../pipeline/bulk";
 import type { BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline } from "../pipeline/pipeline";
-import { type PipelineHost, PipelineRun } from "../pipeline/pipeline-run";
+import { PIPELINE_CLASS, type PipelineHost, PipelineRun } from "../pipeline/pipeline-run";
 import { endingOf } from "../util/ending";
 import { LatePart } from "../util/late-part";
 import { checkMerge, mergingOf } from "./merging";
@@ -19,43 +19,37 @@ export const bulks = new LatePart(
   () => require("../pipeline/bulk") as typeof import("../pipeline/bulk"),
 );
 
+interface BatchClient extends PipelineHost {
+  [PIPELINE_CLASS](): typeof Pipeline;
+}
+
 /** @param commands May also be the options. */
 export function makePipeline(
-  client: PipelineHost,
-  OwnPipeline: typeof Pipeline,
+  client: BatchClient,
   commands: CommandList | PipelineOptions | undefined,
   options: PipelineOptions | undefined,
 ): Pipeline {
   const [list, settings] = isList(commands) ? [commands, options] : [undefined, options ?? commands];
   checkMerge("merge", settings?.merge);
   const run = new PipelineRun(client, false, true, mergingOf(settings?.merge, false));
-  return fill(new OwnPipeline(client, false, run), list);
+  return fill(new (client[PIPELINE_CLASS]())(client, false, run), list);
 }
 
-export function makeTransaction(
-  client: PipelineHost,
-  OwnPipeline: typeof Pipeline,
-  commands?: CommandList,
-): Pipeline {
-  return fill(new OwnPipeline(client, true), commands);
+export function makeTransaction(client: BatchClient, commands?: CommandList): Pipeline {
+  return fill(new (client[PIPELINE_CLASS]())(client, true), commands);
 }
 
-interface BulkPlace {
-  readonly client: PipelineHost;
-  readonly events: EventEmitter;
-  /** Stands for the client and its views. */
-  readonly owner: object;
-  readonly OwnPipeline: typeof Pipeline;
-}
-
+/** @param owner Stands for the client and its views. */
 export function openBulk(
-  { client, events, owner, OwnPipeline }: BulkPlace,
+  client: BatchClient & EventEmitter,
+  owner: object,
   source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>,
   options?: BulkOptions,
 ): Bulk {
   const { Bulk, BulkBatch } = bulks.get();
+  const OwnPipeline = client[PIPELINE_CLASS]();
   const openBatch = (keepsRows: boolean) => new BulkBatch(client, OwnPipeline, keepsRows);
-  return new Bulk(source, openBatch, options, () => endingOf(events, owner));
+  return new Bulk(source, openBatch, options, () => endingOf(client, owner));
 }
 
 function fill(pipeline: Pipeline, commands: CommandList | undefined): Pipeline {

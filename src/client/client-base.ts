@@ -290,7 +290,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Collects the given commands, `[[name, ...args, callback?], ...]`. `exec()` sends them in one round trip. */
   pipeline(commands?: CommandList, options?: PipelineOptions): ChainableCommander<MappingOf<Mode>>;
   pipeline(commands?: CommandList | PipelineOptions, options?: PipelineOptions): unknown {
-    return makePipeline(this, this[PIPELINE_CLASS](), commands, options);
+    return makePipeline(this, commands, options);
   }
 
   /**
@@ -310,7 +310,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     const settings = Array.isArray(commands) ? options : (commands as { pipeline?: boolean });
     if (settings?.pipeline === false) return this[EXECUTE](specOf("multi"), [], false);
     const list = Array.isArray(commands) ? (commands as CommandList) : undefined;
-    return makeTransaction(this, this[PIPELINE_CLASS](), list);
+    return makeTransaction(this, list);
   }
 
   /** Runs the transaction opened by `multi({ pipeline: false })`. */
@@ -355,8 +355,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
-    const OwnPipeline = this[PIPELINE_CLASS]();
-    return openBulk({ client: this, events: this, owner: this[SOURCE], OwnPipeline }, source, options);
+    return openBulk(this, this[SOURCE], source, options);
   }
 
   // --- messages ----------------------------------------------------------------------------

@@ -6,14 +6,9 @@ import type { Message } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 
-/**
- * For readers of messages: the server refuses a subscribed name from now on. Its arguments are the kind, the name and the
- * error.
- */
-const NAME_REFUSED = "nameRefused";
-
+/** For readers of messages: the server refuses a subscribed name from now on. */
 export function emitRefusal(client: EventEmitter, kind: SubscriptionKind, name: Buffer, error: Error): void {
-  callUser(() => client.emit(NAME_REFUSED, KIND_NAMES[kind], String(name), error));
+  callUser(() => client.emit("nameRefused", KIND_NAMES[kind], String(name), error));
 }
 
 /** The same events with Buffers. */

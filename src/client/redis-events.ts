@@ -9,6 +9,7 @@ import { ConnectionCounts } from "../connection/connection-counts";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
+import { askProvider } from "../link/credential-provider";
 import { endCommands } from "../link/leftovers";
 import type { LinkDeps, LinkListener, MoverMaker, Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
@@ -19,7 +20,6 @@ import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
-import { credentialsOf } from "./credentials-of";
 import { emitMessage, emitRefusal } from "./events";
 import {
   type MaintenanceListener,
@@ -85,8 +85,16 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
     return this.supervisor?.takeover ?? null;
   }
 
-  credentials(...reason: Parameters<LinkDeps["credentials"]>): ReturnType<LinkDeps["credentials"]> {
-    return credentialsOf(this.client.options, ...reason);
+  /** Does not call the function of the options while another connection waits for its result. */
+  credentials(
+    reason: Parameters<LinkDeps["credentials"]>[0] = "connect",
+  ): ReturnType<LinkDeps["credentials"]> {
+    const { options } = this.client;
+    const { credentials, host, port, path, sentinels, tls } = options;
+    if (typeof credentials !== "function") return options;
+    // A Sentinel names the server only while the client connects.
+    const address = sentinels || path ? {} : { host, port };
+    return askProvider(credentials, { ...address, tls: Boolean(tls), reason });
   }
 
   redirects(command: Command, error: Error): boolean {

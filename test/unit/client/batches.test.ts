@@ -9,27 +9,35 @@ import type { Batch } from "../../../src/command/batch";
 import type { Command } from "../../../src/command/command";
 import { OptionError } from "../../../src/errors";
 import { Pipeline } from "../../../src/pipeline/pipeline";
-import type { PipelineHost } from "../../../src/pipeline/pipeline-run";
+import { PIPELINE_CLASS, type PipelineHost } from "../../../src/pipeline/pipeline-run";
 import { ScriptedSender } from "../../support/scripted-sender";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
+type Host = PipelineHost & EventEmitter & { [PIPELINE_CLASS](): typeof Pipeline };
+
+/** The sender as a client whose pipelines have this class. */
+function hostOf(way: ScriptedSender, OwnPipeline: typeof Pipeline): Host {
+  const events = new EventEmitter();
+  return Object.assign(way, { once: events.once.bind(events), [PIPELINE_CLASS]: () => OwnPipeline }) as never;
+}
+
 describe("batches of a client", () => {
   let way: ScriptedSender;
-  let host: PipelineHost;
+  let host: Host;
 
   class OwnPipeline extends Pipeline {}
 
   beforeEach(() => {
     way = new ScriptedSender({ keyPrefix: "p:" });
-    host = way;
+    host = hostOf(way, OwnPipeline);
   });
   afterEach(() => {
     for (const one of way.batches.flat()) one.fail(new Error("the test is over"));
   });
 
   const pipeline = (commands?: unknown, options?: PipelineOptions): Pipeline =>
-    makePipeline(host, OwnPipeline, commands as CommandList | undefined, options);
+    makePipeline(host, commands as CommandList | undefined, options);
 
   /** Sends it, and returns the batch that it went in. */
   function batchOf(one: Pipeline): Batch {
@@ -94,7 +102,7 @@ describe("batches of a client", () => {
   });
 
   it("are transactions, opened and filled", async () => {
-    const one = makeTransaction(host, OwnPipeline, [["get", "a"]]);
+    const one = makeTransaction(host, [["get", "a"]]);
     expect(one).to.be.instanceOf(OwnPipeline);
     const outcome = one.exec();
     expect(words()).to.deep.equal(["multi", "get p:a", "exec"]);
@@ -102,7 +110,7 @@ describe("batches of a client", () => {
       way.batches[0]?.[index]?.fulfil(reply, SHAPE);
     });
     expect(await outcome).to.deep.equal([[null, "1"]]);
-    expect(makeTransaction(host, OwnPipeline).length).to.equal(1);
+    expect(makeTransaction(host).length).to.equal(1);
   });
 
   it("fill a pipeline past methods that its class has replaced", () => {
@@ -113,16 +121,15 @@ describe("batches of a client", () => {
         return this;
       }
     }
-    expect(makePipeline(host, Replaced, [["get", "a"]], undefined).length).to.equal(1);
+    expect(makePipeline(hostOf(way, Replaced), [["get", "a"]], undefined).length).to.equal(1);
     expect(seen).to.deep.equal([]);
   });
 
   it("are bulks, which keep rows for those who read them", async () => {
     for (const isRead of [true, false]) {
       way = new ScriptedSender({ keyPrefix: "p:" });
-      host = way;
-      const place = { client: host, events: new EventEmitter(), owner: host, OwnPipeline };
-      const bulk = openBulk(place, [["get", "a"]], { batchSize: 1 });
+      host = hostOf(way, OwnPipeline);
+      const bulk = openBulk(host, way, [["get", "a"]], { batchSize: 1 });
       const rows: unknown[] = [];
       const over = (async () => {
         if (isRead) for await (const row of bulk) rows.push(row);
