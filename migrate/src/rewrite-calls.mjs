@@ -22,7 +22,7 @@ const OTHERWISE = {
   subscribe: 'subscribe(channel) and on("message", (channel, message) => …)',
   pSubscribe: 'psubscribe(pattern) and on("pmessage", …)',
   sSubscribe: 'ssubscribe(channel) and on("smessage", …)',
-  exec: "the rows [error, value], one for each command. Check each error",
+  exec: "the rows [error, value], one for each command. Check each error. If a watched key has changed, exec() resolves with null instead of a WatchError",
   execTyped: "the rows [error, value], one for each command. Check each error",
   execAsPipeline: "pipeline() … exec(), which returns rows [error, value], one for each command",
   withTypeMapping: "the ...Buffer methods, or with({ replies })",
@@ -49,6 +49,8 @@ const ITERATORS = {
 const ENTRIES = "[[id, [field, value, …]], …]";
 const STREAMS = `[[stream, ${ENTRIES}], …]`;
 const SCORES = "[member, score, …]";
+/** Replies that node-redis returns as numbers. */
+const NUMBERS = new Set(["zincrby", "zmscore", "zscore"]);
 /** Replies that node-redis returns as objects, by the name of the method here. */
 const REPLIES = {
   blpop: "[key, element]",
@@ -262,6 +264,9 @@ export class Rewriter {
     // A name that still has to change shows that no person has looked at the reply yet.
     if (lower in REPLIES && (lower !== method || !this.isMoved)) {
       this.note(node, `${method}(): sluice replies with arrays instead of objects: ${REPLIES[lower]}`);
+    }
+    if (NUMBERS.has(lower) && lower !== method) {
+      this.note(node, `${method}(): sluice replies with text instead of numbers, unless replyMapping is "resp3"`);
     }
     this.changeArguments(node, lower);
   }

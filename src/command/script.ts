@@ -3,6 +3,7 @@
  * text or the hash.
  */
 
+import { OptionError } from "../errors";
 import { prepareArguments } from "./argument-mappers";
 import { Command, type Completion } from "./command";
 import type { ScriptReference } from "./command-extra";
@@ -36,6 +37,9 @@ export class Script implements ScriptReference {
     definition: ScriptDefinition,
     private readonly prefix: KeyPrefix | undefined,
   ) {
+    if (typeof definition?.lua !== "string") {
+      throw new OptionError("Invalid definition of a script: expected { lua, numberOfKeys }");
+    }
     this.lua = definition.lua;
     this.sha = sha1(definition.lua);
     const { numberOfKeys } = definition;

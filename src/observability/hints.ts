@@ -53,7 +53,7 @@ export function explainReply(error: Error, args: readonly unknown[]): void {
 
 function hintOnReply(message: string, args: readonly unknown[]): string | null {
   if (message.startsWith("ERR ") && args.includes("[object Object]")) {
-    return 'An argument was an object, which was sent as "[object Object]". Pass options one by one: set(key, value, "EX", 10).';
+    return 'An argument was an object, which was sent as "[object Object]". Pass options one by one, as in set(key, value, "EX", 10).';
   }
   if (/^(?:MOVED|ASK) \d+ /.test(message)) {
     return "The server is a node of a cluster, and another node has this key. Connect with `new Cluster([{ host, port }])`.";
@@ -64,7 +64,11 @@ function hintOnReply(message: string, args: readonly unknown[]): string | null {
 
 /** For a command that a server in this mode does not know. */
 export function hintOnUnknown(message: string, mode: string | null): string | null {
-  if (mode !== "sentinel" || !/^ERR unknown (?:sub)?command/i.test(message)) return null;
+  if (!/^ERR unknown (?:sub)?command/i.test(message)) return null;
+  if (/'(?:json|ft|ts|bf|cf|cms|topk|tdigest)\./i.test(message)) {
+    return "The server has no module with this command. Redis 8 has JSON, Search, time series and probabilistic types.";
+  }
+  if (mode !== "sentinel") return null;
   return "The server is a Sentinel, which stores no data. Connect with the options `sentinels` and `name`.";
 }
 

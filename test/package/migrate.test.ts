@@ -379,6 +379,8 @@ export type { RedisClientType };
         'import { client } from "./lib/store.js";\nawait client.subscribe("news", console.log);\n',
       "scan.ts":
         'import { client } from "./lib/store.js";\nfor await (const keys of client.scanIterator({ MATCH: "user:*", COUNT: 100 })) console.log(keys);\nfor await (const pairs of client.hScanIterator("h", { MATCH: "a*" })) console.log(pairs);\n',
+      "score.ts":
+        'import { client } from "./lib/store.js";\nconsole.log((await client.zScore("z", "a")) + 1);\nawait client.multi().exec();\n',
       "other.ts": 'import { client } from "./elsewhere.js";\nawait client.hGetAll("a");\n',
     };
 
@@ -408,6 +410,13 @@ export type { RedisClientType };
       const note = plan.notes.find(({ file }) => file === "queue.ts");
       expect(note).to.include({ line: 2 });
       expect(note?.text).to.include("[key, element]");
+    });
+
+    it("has scores listed, and what a changed watched key does", () => {
+      const texts = plan.notes.filter(({ file }) => file === "score.ts").map(({ text }) => text);
+      expect(texts).to.have.length(2);
+      expect(texts[0]).to.include("zScore(): sluice replies with text instead of numbers");
+      expect(texts[1]).to.include("resolves with null instead of a WatchError");
     });
 
     it("has iterators listed with the loop that replaces them", () => {

@@ -87,6 +87,23 @@ describe("messages of a first connection", () => {
     expect(call.hint).to.equal(event.hint);
   });
 
+  it("a command of a module that the server does not have", async () => {
+    const { port } = await sharedServer(ServerKind.Redis);
+    redis = new Redis({ port });
+    const error = await failureOf(redis.call("JSON.SET", "a", "$", "1"));
+    expectHint(error as Hinted, /^ERR unknown command 'JSON.SET'/, /no module with this command/);
+  });
+
+  it("a command while there is no connection and none may wait", async () => {
+    redis = new Redis({ lazyConnect: true, enableOfflineQueue: false });
+    expectHint(await failureOf(redis.get("a")), /^Stream isn't writeable/, /event `ready`/);
+  });
+
+  it("a script in the form of another client", () => {
+    const scripts = { add: { NUMBER_OF_KEYS: 1, SCRIPT: "return 1" } } as unknown as RedisOptions["scripts"];
+    expect(() => new Redis({ lazyConnect: true, scripts })).to.throw(/expected \{ lua, numberOfKeys \}/);
+  });
+
   it("a unix socket that does not exist", async () => {
     const { event } = await failed({ path: "/nowhere/redis.sock" });
     expectHint(event, "connect ENOENT /nowhere/redis.sock", /No unix socket.*`path`/);

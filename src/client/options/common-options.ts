@@ -317,8 +317,8 @@ export interface SharedOptions {
    */
   keyPrefix?: string | undefined;
   /**
-   * Rejects commands with `undefined`, `null`, `NaN`, plain objects or promises among their arguments (code
-   * `INVALID_ARGUMENT`), instead of sending `""`, `NaN` or `[object Object]`. Off by default.
+   * Rejects commands with `undefined`, `null`, `NaN`, plain objects, nested arrays or promises among their arguments
+   * (code `INVALID_ARGUMENT`), instead of sending `""`, `NaN` or `[object Object]`. Off by default.
    */
   strictArguments?: boolean | undefined;
   /**

@@ -252,6 +252,14 @@ const ROWS = {
       for await (const { fields, deliveries } of one.consume(settings))
         return answer(fields.n === "1" && deliveries === 2);
     }),
+  "Rejects `undefined` as an argument by default": () =>
+    withOne(async (one) => answer(await isRejected(async () => one.set(`comparison:${name}`, undefined)))),
+  "Scores are numbers by default": () =>
+    withOne(async (one) => {
+      const key = `comparison:scores:${name}`;
+      await client.call(one, "ZADD", key, "2.5", "a");
+      return answer(typeof (await (one.zscore ?? one.zScore).call(one, key, "a")) === "number");
+    }),
   "Native code": async () =>
     answer(process.report.getReport().sharedObjects.some((path) => /\.node$/.test(path))),
 };

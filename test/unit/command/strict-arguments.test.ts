@@ -42,6 +42,7 @@ describe("refuseLooseArguments", () => {
       [{ [THEN]: () => {} }, "it is a promise; await it"],
       [{ a: 1 }, "it is a plain object"],
       [Object.create(null), "it is a plain object"],
+      [[["a", "1"]], "it is an array inside another value"],
     ];
     for (const [value, reason] of wrong) {
       expect(refusal("set", "k", value))
