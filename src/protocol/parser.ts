@@ -19,6 +19,7 @@ import {
   MAX_BULK_BYTES,
   MAX_DEPTH,
   MAX_ELEMENTS,
+  MAX_ERROR_BYTES,
   MAX_INTEGER_DIGITS,
   MAX_LINE_BYTES,
   MAX_TEXT_BYTES,
@@ -316,6 +317,9 @@ export class Parser {
 
   private placeError(start: number, stop: number): boolean {
     this.builder.noteError();
+    // Its text would fill logs.
+    if (stop - start > MAX_ERROR_BYTES)
+      this.builder.failReply(new ReplyTooLongError(`${stop - start} bytes`));
     if (this.builder.isDropping) return this.builder.place(null);
     return this.builder.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
   }
