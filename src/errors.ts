@@ -305,7 +305,10 @@ export class OfflineQueueDisabledError extends SluiceError {
   override readonly code: ErrorCode = "OFFLINE_QUEUE_DISABLED";
   constructor() {
     super("Stream isn't writeable and enableOfflineQueue options is false");
-    addHint(this, "The client is not connected. Wait for the event `ready`, or remove `enableOfflineQueue: false`.");
+    addHint(
+      this,
+      "The client is not connected. Wait for the event `ready`, or remove `enableOfflineQueue: false`.",
+    );
   }
 }
 

@@ -266,7 +266,10 @@ export class Rewriter {
       this.note(node, `${method}(): sluice replies with arrays instead of objects: ${REPLIES[lower]}`);
     }
     if (NUMBERS.has(lower) && lower !== method) {
-      this.note(node, `${method}(): sluice replies with text instead of numbers, unless replyMapping is "resp3"`);
+      this.note(
+        node,
+        `${method}(): sluice replies with text instead of numbers, unless replyMapping is "resp3"`,
+      );
     }
     this.changeArguments(node, lower);
   }

@@ -25,7 +25,8 @@ function objection(value: unknown): string | null {
   if (typeof value === "number") return Number.isNaN(value) ? "it is NaN" : null;
   if (typeof value === "function" || typeof value === "symbol") return `it is a ${typeof value}`;
   if (typeof value !== "object") return null;
-  if (Array.isArray(value)) return "it is an array inside another value; pass a flat list, or JSON.stringify() it";
+  if (Array.isArray(value))
+    return "it is an array inside another value; pass a flat list, or JSON.stringify() it";
   if (isThenable(value)) return "it is a promise; await it";
   const { prototype } = Object;
   const own = Object.getPrototypeOf(value) as unknown;
