@@ -120,6 +120,8 @@ export interface Introduction extends Databases {
 export interface HandshakeListener {
   /** An error that does not end the connection. */
   onError(error: Error): void;
+  /** Commands follow the handshake in the same write. */
+  isFollowed?(): boolean;
   /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
   onSecondLogin?(): void;
   /**
@@ -243,8 +245,12 @@ class Handshake {
     }
     connection.setProtocol(2);
     if (disableClientInfo) return;
-    // The handshake does not wait for it: its outcome must be known before the replies to commands behind it.
-    void noteClientId(connection);
+    // The outcome must be known before the replies to commands behind the handshake.
+    if (this.listener.isFollowed?.() === true) void noteClientId(connection);
+    else {
+      this.ask("client", ["ID"]);
+      this.send();
+    }
   }
 
   private repeat(): void {

@@ -59,7 +59,7 @@ export interface EstablishmentOwner {
   /** A named error of a connector. */
   onNamedError(type: string, error: Error): void;
   /** Undefined: no commands follow the handshake. */
-  readonly current?: { readonly early: { send(): void; withdraw(): void } };
+  readonly current?: { readonly early: { readonly length: number; send(): void; withdraw(): void } };
   /** The handshake is complete. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /**
@@ -159,6 +159,10 @@ export class Establishment implements HandshakeListener {
 
   onError(error: Error): void {
     this.owner.onNamedError("error", error);
+  }
+
+  isFollowed(): boolean {
+    return (this.owner.current?.early.length ?? 0) > 0;
   }
 
   onSecondLogin(): void {

@@ -18,8 +18,8 @@ export const MAX_ELEMENTS = 2 ** 31 - 1;
 export const MAX_BULK_BYTES = Math.min(constants.MAX_LENGTH, 2 ** 32 - 1);
 /** More digits than any 64-bit integer has. */
 export const MAX_INTEGER_DIGITS = 20;
-/** The longest error; a longer one fails its own command. */
-export const MAX_ERROR_BYTES = 16 * 1024 * 1024;
+/** The longest simple string or simple error; a longer one fails its own command. */
+export const MAX_STATUS_BYTES = 16 * 1024 * 1024;
 /** The longest string of the engine in bytes; a longer text in a bulk string fails its own command. */
 export const MAX_TEXT_BYTES = constants.MAX_STRING_LENGTH;
 

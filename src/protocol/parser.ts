@@ -19,9 +19,9 @@ import {
   MAX_BULK_BYTES,
   MAX_DEPTH,
   MAX_ELEMENTS,
-  MAX_ERROR_BYTES,
   MAX_INTEGER_DIGITS,
   MAX_LINE_BYTES,
+  MAX_STATUS_BYTES,
   MAX_TEXT_BYTES,
 } from "./limits";
 import { type Message, WireMessage } from "./message";
@@ -312,14 +312,14 @@ export class Parser {
     if (lineEnd < 0) return false;
     const start = this.at + 1;
     this.at = lineEnd + 2;
+    // Its text would fill logs.
+    if (lineEnd - start > MAX_STATUS_BYTES)
+      this.builder.failReply(new ReplyTooLongError(`${lineEnd - start} bytes`));
     return type === TypeByte.Error ? this.placeError(start, lineEnd) : this.placeString(start, lineEnd);
   }
 
   private placeError(start: number, stop: number): boolean {
     this.builder.noteError();
-    // Its text would fill logs.
-    if (stop - start > MAX_ERROR_BYTES)
-      this.builder.failReply(new ReplyTooLongError(`${stop - start} bytes`));
     if (this.builder.isDropping) return this.builder.place(null);
     return this.builder.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
   }

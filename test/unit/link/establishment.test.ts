@@ -27,7 +27,8 @@ describe("Establishment", () => {
   let dial: () => Promise<unknown>;
   let credentials: () => object | null | Promise<object>;
   /** Commands that were sent behind the handshake. */
-  /** The credentials of each handshake behind which commands could be sent. */
+  let followers: number;
+  /** The handshakes behind which commands could be sent. */
   let sent: number;
 
   before(() => {
@@ -42,6 +43,7 @@ describe("Establishment", () => {
     home.time.reset();
     connection = new ModelConnection();
     told = [];
+    followers = 0;
     sent = 0;
     credentials = () => ({ password: "pw" });
   });
@@ -53,7 +55,7 @@ describe("Establishment", () => {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
       current: {
-        early: { send: () => void sent++, withdraw: () => {} },
+        early: { length: followers, send: () => void sent++, withdraw: () => {} },
       },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
@@ -342,16 +344,21 @@ describe("Establishment", () => {
     expect(told[0]?.[1]).to.equal("error");
   });
 
-  it("does not wait for its number with RESP2", async () => {
-    credentials = () => ({});
-    const made = await dialled({ protocol: 3, disableClientInfo: false });
-    const over = made.introduce({ db: 0 });
-    await turn();
-    connection.answer("-ERR unknown command 'HELLO'");
-    while (connection.asked.length > 1) connection.answer("OK");
-    await over;
-    expect(told.map(([word]) => word)).to.deep.equal(["established"]);
-    expect(connection.answer(7)).to.equal("client ID");
+  it("does not wait for its number with RESP2 while commands follow the handshake", async () => {
+    for (followers of [0, 1, 2]) {
+      told = [];
+      connection = new ModelConnection();
+      credentials = () => ({});
+      const made = await dialled({ protocol: 3, disableClientInfo: false });
+      const over = made.introduce({ db: 0 });
+      await turn();
+      connection.answer("-ERR unknown command 'HELLO'");
+      while (connection.asked.length > 1) connection.answer("OK");
+      await over;
+      expect(told.length, `${followers} commands`).to.equal(followers === 0 ? 0 : 1);
+      expect(connection.answer(7)).to.equal("client ID");
+      expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    }
   });
 
   it("logs in once more with new credentials of a function, and not for other refusals", async () => {
