@@ -33,6 +33,8 @@ export interface NodeClient extends Dispatcher {
   leave(): Promise<void>;
   /** The youngest unanswered command of a slot at this node, or null. Commands that may block do not count. */
   lastOf(slot: number): Command | null;
+  /** The same for every slot, in one pass over the commands. */
+  youngest(): ReadonlyMap<number, Command>;
   /** The smoothed round trip. */
   readonly distance: Distance;
   /** The node starts or stops serving reads as a replica. */

@@ -51,11 +51,10 @@ export async function findSeeds(nodes: readonly StartNode[], options: DiscoveryO
     const error = new OptionError("`startupNodes` should contain at least one node.");
     throw markCertain(addHint(error, "Pass the addresses of nodes: `new Cluster([{ host, port }])`."));
   }
+  const places = new Map<string, Place>();
+  const hosts = new Set(nodes.map(({ host }) => host));
   const locate = options.useSRVRecords ? findBySrv : find;
-  const hosts = [...new Set(nodes.map(({ host }) => host))];
-  const places = new Map(
-    await Promise.all(hosts.map(async (host) => [host, await locate(host, options)] as const)),
-  );
+  await Promise.all(Array.from(hosts, async (host) => places.set(host, await locate(host, options))));
   const seeds = new Map<string, Seed>();
   for (const node of nodes) {
     const place = places.get(node.host) as Place;
@@ -68,8 +67,12 @@ export async function findSeeds(nodes: readonly StartNode[], options: DiscoveryO
 }
 
 export function shuffled<T>(items: readonly T[]): T[] {
-  const mixed = items.map((item) => ({ item, rank: Math.random() }));
-  return mixed.sort((a, b) => a.rank - b.rank).map(({ item }) => item);
+  const mixed = [...items];
+  for (let index = mixed.length - 1; index > 0; index--) {
+    const other = Math.floor(Math.random() * (index + 1));
+    [mixed[index], mixed[other]] = [mixed[other] as T, mixed[index] as T];
+  }
+  return mixed;
 }
 
 async function find(host: string, options: DiscoveryOptions): Promise<Place> {
@@ -77,11 +80,14 @@ async function find(host: string, options: DiscoveryOptions): Promise<Place> {
 }
 
 async function findBySrv(host: string, options: DiscoveryOptions): Promise<Place> {
-  const records = await resultOf<SrvRecord[] | undefined>(options.resolveSrv ?? resolveSrv, host);
+  const resolve: DNSResolveSrvFunction = options.resolveSrv ?? resolveSrv;
+  const records = await new Promise<SrvRecord[]>((done, fail) => {
+    resolve(host, (error, list) => (error ? fail(error) : done(list ?? [])));
+  });
   let lastError: Error = new Error(
     `No SRV record found for ${host}. Check the name, or remove the option useSRVRecords`,
   );
-  for (const record of srvOrder(records ?? [])) {
+  for (const record of srvOrder(records)) {
     try {
       return { host: await lookUp(record.name, options), port: record.port };
     } catch (error) {
@@ -107,17 +113,15 @@ export function srvOrder(records: readonly SrvRecord[]): SrvRecord[] {
   return order;
 }
 
-function lookUp(host: string, { dnsLookup }: DiscoveryOptions): Promise<string> {
-  return isIP(host) !== 0 ? Promise.resolve(host) : resultOf<string>(dnsLookup ?? lookup, host);
-}
-
-/** The result of a function of `node:dns`, or of one with the same form. */
-function resultOf<Result>(
-  resolve: (
-    name: string,
-    callback: (error: NodeJS.ErrnoException | null | undefined, result: Result) => void,
-  ) => void,
-  name: string,
-): Promise<Result> {
-  return new Promise((done, fail) => resolve(name, (error, result) => (error ? fail(error) : done(result))));
+function lookUp(host: string, options: DiscoveryOptions): Promise<string> {
+  if (isIP(host) !== 0) return Promise.resolve(host);
+  const { dnsLookup } = options;
+  return new Promise((done, fail) => {
+    const callback = (error: NodeJS.ErrnoException | null | undefined, address: string): void => {
+      if (error) fail(error);
+      else done(address);
+    };
+    if (dnsLookup) dnsLookup(host, callback);
+    else lookup(host, callback);
+  });
 }

@@ -57,7 +57,7 @@ export interface LifecycleDeps {
   readonly subscriptions: { start(): void; stop(isForGood: boolean): void };
   readonly owner: {
     onStatus(status: ClusterStatus): void;
-    emit(event: "error", error: Error): void;
+    onError(error: Error): void;
     /** Milliseconds until the next attempt; any value other than a number gives up. */
     retryDelay(attempts: number, reason: Error | undefined): unknown;
   };
@@ -148,11 +148,7 @@ export class Lifecycle {
     this.shut(true);
     if (status !== "disconnecting") this.setStatus("disconnecting");
     const clients = this.deps.pool.allClients();
-    // The caller of `quit` gets its reply first. `connect()` may be called until then, or `disconnect()`.
-    if (clients.length === 0)
-      atTurnEnd(() => {
-        if (this.status === "disconnecting" && this.isLeaving) this.onAllClosed();
-      });
+    if (clients.length === 0) this.closeLater();
     await Promise.all(clients.map((client) => client.leave()));
     return "OK";
   }
@@ -188,6 +184,14 @@ export class Lifecycle {
     this.deps.owner.onStatus(status);
   }
 
+  /** No connection is open. The caller of `quit` gets its reply first. */
+  private closeLater(): void {
+    atTurnEnd(() => {
+      // `connect()` may have been called, or `disconnect()`.
+      if (this.status === "disconnecting" && this.isLeaving) this.onAllClosed();
+    });
+  }
+
   private onAllClosed(): void {
     // `close` was emitted already if the connections of a failed attempt were still ending.
     if (!this.isClosed) this.close();
@@ -204,7 +208,7 @@ export class Lifecycle {
       this.failure = error as Error;
       if (isCertain(error as Error)) {
         this.failWaiting();
-        this.deps.owner.emit("error", error as Error);
+        this.deps.owner.onError(error as Error);
         this.assertCurrent(epoch);
       }
       this.close(error as Error);
@@ -219,7 +223,7 @@ export class Lifecycle {
       this.assertCurrent(epoch);
       this.failure = error as Error;
       if (isCertain(error as Error)) this.failWaiting();
-      this.deps.owner.emit("error", error as Error);
+      this.deps.owner.onError(error as Error);
       this.failWithoutDatabase(error as Error);
       // A listener may have closed the client and connected it again.
       if (this.epoch === epoch && this.status === "connecting") {

@@ -19,7 +19,10 @@ export interface NodeSupervisorDeps {
   readonly redirector: Redirector;
   readonly refresher: Refresher;
   readonly owners: SlotOwners;
-  readonly owner: { emit(event: string, ...args: unknown[]): void };
+  readonly owner: {
+    onNodeError(error: Error, key: string): void;
+    emit(event: string, ...args: unknown[]): void;
+  };
 }
 
 export class NodeSupervisor {
@@ -41,17 +44,13 @@ export class NodeSupervisor {
 
   onStatus(status: LinkStatus): void {
     const { node, client } = this;
-    const { pool, redirector, refresher } = this.deps;
-    if (client === null) return;
-    const isPresent = node.client === client;
+    const { pool } = this.deps;
+    const isPresent = client !== null && node.client === client;
     if (status === "ready") {
       this.wasReady = true;
       if (isPresent) pool.regain(node);
-    } else if (status === "reconnecting" && isPresent) {
-      if (pool.lose(node)) redirector.leadAway(node, true);
-      // Another node may take over.
-      refresher.request(null);
-    } else if (status === "end") {
+    } else if (status === "reconnecting" && isPresent) this.onLost();
+    else if (status === "end" && client !== null) {
       // Set before its link hands its commands over, so that they do not return to this node.
       if (!this.wasReady && isPresent) node.isDown = true;
       pool.onEnded(client);
@@ -64,13 +63,8 @@ export class NodeSupervisor {
   }
 
   onNamedError(type: string, error: Error): void {
-    const { owner, refresher } = this.deps;
-    if (type === "error") owner.emit("node error", error, this.node.key);
-    else if (type === "busy") {
-      // The node owes replies and is silent: another node may have taken over.
-      this.node.suspect();
-      refresher.request(null);
-    }
+    if (type === "error") this.deps.owner.onNodeError(error, this.node.key);
+    else if (type === "busy") this.onBusy();
   }
 
   onMaintenance(report: unknown): void {
@@ -81,5 +75,18 @@ export class NodeSupervisor {
   onSlotsMoved(announced: AnnouncedMoves): void {
     this.deps.owners.follow(announced);
     this.deps.refresher.askAtOnce(this.node);
+  }
+
+  /** The node owes replies and is silent: another node may have taken over. */
+  private onBusy(): void {
+    this.node.suspect();
+    this.deps.refresher.request(null);
+  }
+
+  /** The connection was lost or could not be made, and is reconnecting: another node may take over. */
+  private onLost(): void {
+    const { pool, redirector, refresher } = this.deps;
+    if (pool.lose(this.node)) redirector.leadAway(this.node, true);
+    refresher.request(null);
   }
 }

@@ -23,6 +23,26 @@ export { isReplicaRead };
 
 const ANYWHERE: ReaderPreference = { zone: undefined, isNearest: false };
 
+/** How `scaleReads` selects the node of a read. */
+interface OptionReads {
+  /** The role of nodes that may serve reads without keys. */
+  readonly keyless: RoleFilter;
+  choose(shard: Shard, command: Command): ClusterNode;
+}
+
+/** Nodes of a role, by zone and distance. */
+export class RoleReads implements OptionReads {
+  constructor(
+    readonly keyless: "all" | "slave",
+    private readonly preference: ReaderPreference,
+  ) {}
+
+  choose({ master, nodes, replicas }: Shard, { spec }: Command): ClusterNode {
+    if (hasCursor(spec)) return master;
+    return chooseReader(this.keyless === "all" ? nodes : replicas, this.preference) ?? master;
+  }
+}
+
 /** The writes of the client that a replica may not have yet. */
 export interface RecentWrites {
   /** Whether the read could miss one of them. */
@@ -31,36 +51,53 @@ export interface RecentWrites {
   noteMoved(slot: number): void;
 }
 
-/** Null if the application chose no node of the shard that takes reads. */
-type NodeChooser = (nodes: readonly ClusterNode[], command: Command) => ClusterNode | null;
-
 /** The node for each read: the choice of its call, then the own writes of the client, then the option. */
 export class ReadPreference {
   /**
-   * @param role The nodes that the option names.
-   * @param chosen The choice of the application among the nodes of a shard. Null: zone and round trip decide.
+   * @param byOption Null: the master.
+   * @param byCall For calls that ask for a replica.
    * @param writes Null: reads do not depend on writes.
    */
   constructor(
-    private readonly role: RoleFilter,
-    private readonly chosen: NodeChooser | null,
-    private readonly preference: ReaderPreference,
+    private readonly byOption: OptionReads | null,
+    private readonly byCall: OptionReads,
     private readonly writes: RecentWrites | null,
   ) {}
 
-  /** The role of nodes that may serve a read. */
+  /** The role of nodes that may serve a read without keys. */
   roleFor(command: Command): RoleFilter {
-    const readFrom = command.extra?.readFrom ?? null;
-    if (readFrom !== null) return readFrom === "replica" ? "slave" : "master";
-    return this.role !== "master" && this.writes?.concerns(command) === true ? "master" : this.role;
+    return this.decider(command)?.keyless ?? "master";
   }
 
   choose(shard: Shard, command: Command): ClusterNode {
-    const { master, nodes, replicas } = shard;
-    const role = this.roleFor(command);
-    if (role === "all" && this.chosen !== null) return this.chosen(nodes, command) ?? master;
-    if (role === "master" || hasCursor(command.spec)) return master;
-    return chooseReader(role === "all" ? nodes : replicas, this.preference) ?? master;
+    return this.decider(command)?.choose(shard, command) ?? shard.master;
+  }
+
+  private decider(command: Command): OptionReads | null {
+    const readFrom = command.extra?.readFrom ?? null;
+    if (readFrom !== null) return readFrom === "replica" ? this.byCall : null;
+    return this.byOption === null || this.writes?.concerns(command) === true ? null : this.byOption;
+  }
+}
+
+/** A function of the application. If it returns no node or one of another shard, the master serves the read. */
+export class ChosenReads<View> implements OptionReads {
+  readonly keyless = "all";
+
+  /** @param viewOf The view of a node that the function receives. */
+  constructor(
+    private readonly chooser: ReadChooser<View>,
+    private readonly viewOf: (node: ClusterNode) => View,
+  ) {}
+
+  choose(shard: Shard, command: Command): ClusterNode {
+    const { nodes } = shard;
+    const views = nodes.map(this.viewOf);
+    const nodeOf = (view: unknown): ClusterNode | null => nodes[views.indexOf(view as View)] ?? null;
+    const chosen = this.chooser(views, command);
+    if (!Array.isArray(chosen)) return nodeOf(chosen) ?? shard.master;
+    const several = chosen.map(nodeOf).filter((node) => node !== null);
+    return chooseReader(several, ANYWHERE) ?? shard.master;
   }
 }
 
@@ -79,19 +116,12 @@ export function makeReadPreference(
   viewOf: (node: ClusterNode) => unknown,
 ): ReadPreference | null {
   if (scaleReads === undefined || scaleReads === "master") return null;
-  const chosen: NodeChooser | null =
-    typeof scaleReads !== "function"
-      ? null
-      : (nodes, command) => {
-          const views = nodes.map(viewOf);
-          const found = [(scaleReads as ReadChooser<unknown>)(views, command)].flat();
-          const several = found
-            .map((view) => nodes[views.indexOf(view)])
-            .filter((node) => node !== undefined);
-          return chooseReader(several, ANYWHERE);
-        };
-  const isNearest = scaleReads === "nearest";
-  const mayBeAny = chosen !== null || isNearest || scaleReads === "all";
-  const role = scaleReads === "primary" ? "master" : mayBeAny ? "all" : "slave";
-  return new ReadPreference(role, chosen, { zone, isNearest }, writes);
+  const preference = { zone, isNearest: scaleReads === "nearest" };
+  const ofReplicas = new RoleReads("slave", preference);
+  let byOption: OptionReads | null = ofReplicas;
+  if (scaleReads === "primary") byOption = null;
+  else if (scaleReads === "all" || scaleReads === "nearest") byOption = new RoleReads("all", preference);
+  else if (typeof scaleReads === "function")
+    byOption = new ChosenReads(scaleReads as ReadChooser<unknown>, viewOf);
+  return new ReadPreference(byOption, ofReplicas, writes);
 }

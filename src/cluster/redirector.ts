@@ -26,12 +26,7 @@ import { debugLog } from "../util/debug";
 import { REDIRECT_DEFAULTS, type RedirectOptions } from "./cluster-defaults";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
-import {
-  type ClusterTransaction,
-  membersOf,
-  type PendingRedirect,
-  transactionOf,
-} from "./cluster-transaction";
+import { type ClusterTransaction, membersOf, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import { parseRedirect, type Redirect, type RedirectKind, tellRedirected } from "./redirect";
 import type { RetryQueue, Returned, WaitReason, WaitTerms } from "./retry-queue";
@@ -61,8 +56,10 @@ export interface RedirectorDeps {
 }
 
 /** An error reply that calls for another attempt. */
-interface Refusal extends PendingRedirect {
+interface Refusal {
   readonly node: ClusterNode;
+  readonly redirect: Redirect;
+  readonly error: Error;
 }
 
 /** Attempts with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */

@@ -50,7 +50,7 @@ export interface RefreshDeps {
   readonly retries: { readonly hasDelayed: boolean };
   /** `isInHurry`: messages are being lost until a table names another owner. */
   readonly subscriptions: { readonly isInHurry: boolean };
-  readonly owner: { emit(event: "node error", error: Error, key: string): void };
+  readonly owner: { onNodeError(error: Error, key: string): void };
   /** Applies the new state; returns true if it differs from the old one. */
   adopt(ranges: readonly TopologyRange[]): boolean;
   /** Separate connections to the start nodes; the caller disconnects them. */
@@ -61,6 +61,8 @@ const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
 /** The longest pause between refreshes while commands wait for an owner. */
 const WAITING_PAUSE_MS = 250;
+/** The most nodes that are asked, one after the other, whether the cluster serves. */
+const MOST_ASKED = 16;
 /** When a node has not answered for this long, the next one is asked as well. */
 const STAGGER_MS = 200;
 
@@ -138,25 +140,30 @@ export class Refresher {
     this.timer = undefined;
   }
 
-  /**
-   * The reason that a node gives for not serving, or null. An unreachable node says nothing about the others; any other
-   * failure counts as serving.
-   */
+  /** The reason that a node gives for not serving, or null. A failed question counts as serving. */
   async reasonAgainst(): Promise<Error | null> {
-    const errors: Record<string, Error> = {};
-    const reason = await this.firstOf(this.candidates().flat(), errors, async ({ client, address }) => {
-      const info = await this.query(client, "INFO").catch((error: Error) => {
-        if (error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError) throw error;
-      });
-      return String(info).includes("cluster_state:fail")
-        ? `${nodeKey(address)} reports cluster_state:fail. Some slots have no reachable master: check CLUSTER INFO and CLUSTER NODES there`
-        : "";
-    });
-    if (reason !== null) return reason === "" ? null : new TopologyError(reason);
-    const [where, cause] = Object.entries(errors).at(-1) ?? [];
-    return where === undefined
-      ? null
-      : new TopologyError(`${where} serves slots but did not answer CLUSTER INFO`, { cause });
+    let reason: Error | null = null;
+    for (const informant of this.candidates().flat().slice(0, MOST_ASKED)) {
+      reason = await this.reasonOf(informant);
+      // An unreachable node says nothing about the others.
+      if (reason === null || reason.cause === undefined) return reason;
+    }
+    return reason;
+  }
+
+  private async reasonOf(informant: Informant): Promise<Error | null> {
+    const where = nodeKey(informant.address);
+    try {
+      const info = String(await this.query(informant.client, "INFO"));
+      return info.includes("cluster_state:fail")
+        ? new TopologyError(
+            `${where} reports cluster_state:fail. Some slots have no reachable master: check CLUSTER INFO and CLUSTER NODES there`,
+          )
+        : null;
+    } catch (error) {
+      if (!(error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError)) return null;
+      return new TopologyError(`${where} serves slots but did not answer CLUSTER INFO`, { cause: error });
+    }
   }
 
   /** Messages are being lost, or commands wait, until a better table arrives. */
@@ -181,8 +188,7 @@ export class Refresher {
     const { generation } = this;
     const errors: Record<string, Error> = Object.create(null);
     let ranges: TopologyRange[] | null = null;
-    for (const group of this.candidates())
-      ranges ??= await this.firstOf(group, errors, (informant) => this.ask(informant));
+    for (const group of this.candidates()) ranges ??= await this.askAll(group, errors);
     ranges ??= await this.askSeeds(mayAskSeeds, errors);
     if (generation !== this.generation) throw new RefreshVoidError();
     if (ranges === null) {
@@ -224,25 +230,24 @@ export class Refresher {
       return null;
     }
     const isVoid = generation !== this.generation;
-    const ranges = isVoid ? null : await this.firstOf(seeds, errors, (seed) => this.ask(seed));
+    const ranges = isVoid ? null : await this.askAll(seeds, errors);
     for (const { client } of seeds) client.link.disconnect();
     return ranges;
   }
 
-  /** The first reply, or null; each node gets a head start before the next one is asked as well. */
-  private firstOf<Answer>(
+  /** The first reply; each node gets a head start before the next one is asked as well. */
+  private askAll(
     informants: readonly Informant[],
     errors: Record<string, Error>,
-    ask: (informant: Informant) => Promise<Answer>,
-  ): Promise<Answer | null> {
+  ): Promise<TopologyRange[] | null> {
     return new Promise((resolve) => {
       let asked = 0;
       let failed = 0;
       let timer: NodeJS.Timeout | undefined;
-      const finish = (answer: Answer | null): void => {
+      const finish = (ranges: TopologyRange[] | null): void => {
         stopTimer(timer);
         asked = informants.length;
-        resolve(answer);
+        resolve(ranges);
       };
       const askNext = (): void => {
         stopTimer(timer);
@@ -250,11 +255,11 @@ export class Refresher {
         if (informant === undefined) return;
         asked++;
         timer = startTimer(askNext, STAGGER_MS);
-        ask(informant).then(finish, (error: Error) => {
+        this.ask(informant).then(finish, (error: Error) => {
           const key = nodeKey(informant.address);
           errors[key] = error;
           if (isDenial(error)) this.isDenied = true;
-          this.deps.owner.emit("node error", error, key);
+          this.deps.owner.onNodeError(error, key);
           if (++failed === informants.length) finish(null);
           else askNext();
         });

@@ -148,6 +148,8 @@ export class RetryQueue {
   private readonly held = new Map<number, HeldSlot>();
   /** Commands that wait without holding a slot. */
   private readonly alone = new Map<Command, Delay>();
+  /** The slots that wait for a command. */
+  private readonly drains = new Map<Command, Set<HeldSlot>>();
   /** The commands that may go now. */
   private readySlots = new Set<HeldSlot>();
   private readyAlone: Command[] = [];
@@ -156,6 +158,13 @@ export class RetryQueue {
   private isPaused = true;
 
   constructor(private readonly deps: RetryQueueDeps) {}
+
+  /** Commands that wait. */
+  get size(): number {
+    let { size } = this.alone;
+    for (const slot of this.held.values()) size += slot.size;
+    return size;
+  }
 
   /** The waiting commands; of a transaction all members. */
   pending(): Command[] {
@@ -195,10 +204,7 @@ export class RetryQueue {
         this.postpone(slot, one);
       }
     }
-    for (const command of gone) {
-      const slot = this.held.get(command.slot);
-      if (slot !== undefined) this.noteGone(slot, command);
-    }
+    for (const command of gone) this.noteGone(command);
     this.sendReady();
   }
 
@@ -223,6 +229,15 @@ export class RetryQueue {
     if (slot < 0 || this.held.has(slot)) return;
     const last = client.lastOf(slot);
     if (last !== null) this.awaitLast(this.heldSlot(slot), client, last);
+  }
+
+  /** The same for many slots. */
+  holdAll(slots: readonly number[], client: NodeClient): void {
+    const youngest = client.youngest();
+    for (const slot of slots) {
+      const last = this.held.has(slot) ? undefined : youngest.get(slot);
+      if (last !== undefined) this.awaitLast(this.heldSlot(slot), client, last);
+    }
   }
 
   /** Holds a slot until the node has answered the slot's commands that are about to be sent there. */
@@ -271,6 +286,7 @@ export class RetryQueue {
     for (const delay of this.alone.values()) delay.stop();
     this.held.clear();
     this.alone.clear();
+    this.drains.clear();
     this.readySlots.clear();
     this.readyAlone = [];
     return all.filter(isWaiting);
@@ -320,13 +336,23 @@ export class RetryQueue {
 
   /** The slot waits until the node has answered or returned `last`, its youngest command of the slot. */
   private awaitLast(slot: HeldSlot, client: NodeClient, last: Command): void {
-    if (slot.drain === null) this.watch(slot, (slot.drain = new Drain(client, last)));
-    else slot.drain.last = last;
-    const onSettled = (error: Error | null): void => {
-      this.noteGone(slot, last, error === null || isServed(error));
-      this.sendReady();
-    };
-    last.ensureExtra().addHook({ onSettled });
+    if (slot.drain === null) {
+      slot.drain = new Drain(client, last);
+      this.watch(slot, slot.drain);
+    } else {
+      this.drains.get(slot.drain.last)?.delete(slot);
+      slot.drain.last = last;
+    }
+    const slots = this.drains.get(last);
+    if (slots !== undefined) slots.add(slot);
+    else {
+      this.drains.set(last, new Set([slot]));
+      const onSettled = (error: Error | null): void => {
+        this.noteGone(last, error === null || isServed(error));
+        this.sendReady();
+      };
+      last.ensureExtra().addHook({ onSettled });
+    }
   }
 
   /** Gives the drain up when the node has stopped answering. */
@@ -334,6 +360,7 @@ export class RetryQueue {
     drain.look = this.later(LOOK_MS, () => {
       if (!drain.isInVain()) this.watch(slot, drain);
       else {
+        this.drains.get(drain.last)?.delete(slot);
         slot.endDrain();
         this.reconsider(slot);
       }
@@ -341,22 +368,27 @@ export class RetryQueue {
   }
 
   /**
-   * A command has left its node: if the slot waited for it, it continues, or waits for the next older one. Behind an
+   * A command has left its node: slots that waited for it continue, or wait for the next older one. Behind an
    * answered command no older one remains.
    */
-  private noteGone(slot: HeldSlot, command: Command, isAnswered = false): void {
-    const { drain } = slot;
-    if (drain?.last !== command) return;
-    if (isAnswered && slot.returned.length === 0) slot.isInDoubt = false;
-    // A command of another slot is waited for when it is known to be younger than all commands of this slot.
-    // A command of this slot may have been given up while older ones are still at the node: those are waited
-    // for next.
-    const mayBeMore = !isAnswered && command.slot === slot.slot;
-    const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
-    if (last !== null) this.awaitLast(slot, drain.client, last);
-    else {
-      slot.endDrain();
-      this.reconsider(slot);
+  private noteGone(command: Command, isAnswered = false): void {
+    const slots = this.drains.get(command);
+    if (slots === undefined) return;
+    this.drains.delete(command);
+    for (const slot of slots) {
+      const { drain } = slot;
+      if (drain?.last !== command) continue;
+      if (isAnswered && slot.returned.length === 0) slot.isInDoubt = false;
+      // A command of another slot is waited for when it is known to be younger than all commands of this slot.
+      // A command of this slot may have been given up while older ones are still at the node: those are waited
+      // for next.
+      const mayBeMore = !isAnswered && command.slot === slot.slot;
+      const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
+      if (last !== null) this.awaitLast(slot, drain.client, last);
+      else {
+        slot.endDrain();
+        this.reconsider(slot);
+      }
     }
   }
 

@@ -180,9 +180,8 @@ export class ClusterRouter implements Dispatcher {
       this.refuse(command, new OpenTransactionError());
       return;
     }
-    if ((special & CommandFlag.OneSlot) !== 0 && commonSlotOf(command.spec, command.args) === MIXED_SLOTS) {
-      // The error that servers in cluster mode return; a single server would not check.
-      this.refuse(command, new ReplyError("CROSSSLOT Keys in request don't hash to the same slot"));
+    if (spansSlots(command)) {
+      this.refuse(command, crossSlotError());
       return;
     }
     const mayHaveParts = (special & CommandFlag.Fieldsets) === 0 ? this.deps.followsTips : isAlone;
@@ -427,4 +426,14 @@ export class ClusterRouter implements Dispatcher {
     this.deps.retries.putBack(commands, { reason: "not served", delayMs: this.retryDelayMs });
     return null;
   }
+}
+
+/** Whether its keys are in several slots. A single server would not report that. */
+function spansSlots({ spec, args }: Command): boolean {
+  return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
+}
+
+/** The error that servers in cluster mode return. */
+function crossSlotError(): ReplyError {
+  return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }

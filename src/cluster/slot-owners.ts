@@ -80,13 +80,9 @@ export class SlotOwners {
   move(slot: number, target: ClusterNode): void {
     const owner = this.slots.ownerOf(slot);
     if (owner === target) return;
+    if (owner?.client) this.retries.hold(slot, owner.client);
     this.slots.move(slot, target);
-    this.noteMoved(slot, owner);
-  }
-
-  private noteMoved(slot: number, before: ClusterNode | null): void {
-    if (before?.client) this.retries.hold(slot, before.client);
-    this.settings.onMoved(slot, before);
+    this.settings.onMoved(slot, owner);
   }
 
   /** A node has named the new owner of a slot. */
@@ -100,19 +96,25 @@ export class SlotOwners {
    * flight.
    */
   holdAllOf(node: ClusterNode): void {
-    if (node.client === null) return;
-    for (let slot = 0; slot < SLOT_COUNT; slot++)
-      if (this.slots.ownerOf(slot) === node) this.retries.hold(slot, node.client);
+    const slots: number[] = [];
+    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.slots.ownerOf(slot) === node) slots.push(slot);
+    if (node.client !== null) this.retries.holdAll(slots, node.client);
   }
 
   /** Applies a node's description of the cluster. */
   adopt(ranges: readonly TopologyRange[]): Adoption {
     const members = new Map<ClusterNode, NodeRole>();
     const moved: number[] = [];
+    const left = new Map<ClusterNode, number[]>();
     const isChanged = this.slots.assign(this.slotRanges(ranges, members), (slot, before) => {
       moved.push(slot);
-      this.noteMoved(slot, before?.master ?? null);
+      this.settings.onMoved(slot, before?.master ?? null);
+      if (before === null) return;
+      const slots = left.get(before.master);
+      if (slots === undefined) left.set(before.master, [slot]);
+      else slots.push(slot);
     });
+    for (const [{ client }, slots] of left) if (client !== null) this.retries.holdAll(slots, client);
     this.pool.setMembers(members);
     return { isChanged, moved };
   }

@@ -11,7 +11,7 @@
 import { type Command, Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
-import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+import type { SubscriptionKind } from "../connection/subscriptions";
 import type { Link } from "../link/link";
 import type { Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
@@ -36,12 +36,12 @@ export interface SubscriberSupervisor {
 
 /** The interval between checks whether a node is alive. */
 export const CHECK_MS = 500;
-/** Silence after which a node gets a PING. */
-const ASKED_MS = 2 * CHECK_MS;
-/** After one more check without a reply the node counts as silent. */
-export const SILENT_MS = ASKED_MS + CHECK_MS;
+/** Checks without a byte after which a node gets a PING: 1 s. */
+const CHECKS_UNTIL_ASKED = 2;
+/** After one more check without a reply the node counts as silent: 1.5 s. */
+const CHECKS_UNTIL_SILENT = CHECKS_UNTIL_ASKED + 1;
 /** A replaceable node is abandoned after 3.5 s, which is longer than most scripts block a server. */
-export const FORSAKEN_MS = 7 * CHECK_MS;
+const CHECKS_UNTIL_LEFT = 7;
 
 /** A name of a kind by the text of its bytes. */
 export type NameKey = string;
@@ -56,9 +56,8 @@ export class SubscriberConnection {
   readonly asked = new Map<NameKey, Command>();
   /** When a request of the client itself was confirmed, or the server ended the subscription. */
   readonly changedAtMs = new Map<NameKey, number>();
-  /** Without a byte, by the count of checks. */
-  silentMs = 0;
   private bytesHeard: number | undefined;
+  private quietChecks = 0;
 
   constructor(
     readonly node: ClusterNode,
@@ -67,14 +66,31 @@ export class SubscriberConnection {
     this.client = open(this);
   }
 
+  /** It did not answer the PING. */
+  get isSilent(): boolean {
+    return this.quietChecks >= CHECKS_UNTIL_SILENT;
+  }
+
+  get silentMs(): number {
+    return this.quietChecks * CHECK_MS;
+  }
+
+  /** It has been silent so long that another node is better, if any node will do. */
+  get isForsaken(): boolean {
+    return this.quietChecks >= CHECKS_UNTIL_LEFT;
+  }
+
   /** The last sign of life of the node. */
   get heardAtMs(): number {
     return this.client.link.lastArrivalMs || clockMs();
   }
 
-  /** The confirmed subscriptions. */
-  get subscriptions(): Subscriptions {
-    return this.client.link.subscriptions;
+  has(kind: SubscriptionKind, name: Buffer): boolean {
+    return this.client.link.subscriptions.has(kind, name);
+  }
+
+  names(kind: SubscriptionKind): Buffer[] {
+    return this.client.link.subscriptions.names(kind);
   }
 
   noteChange(kind: SubscriptionKind, name: Buffer): void {
@@ -93,11 +109,11 @@ export class SubscriberConnection {
     const bytes = status === "ready" ? connection?.bytesRead : undefined;
     if (bytes === undefined || bytes !== this.bytesHeard) {
       this.bytesHeard = bytes;
-      this.silentMs = 0;
+      this.quietChecks = 0;
       return;
     }
-    this.silentMs += CHECK_MS;
-    if (this.silentMs === ASKED_MS) this.client.dispatch(ownCommand(Origin.Resubscribe, "ping"));
+    this.quietChecks++;
+    if (this.quietChecks === CHECKS_UNTIL_ASKED) this.client.dispatch(ownCommand(Origin.Resubscribe, "ping"));
   }
 }
 

@@ -27,10 +27,8 @@ import type { NodeAddress } from "./node-address";
 import { parseRedirect } from "./redirect";
 import {
   CHECK_MS,
-  FORSAKEN_MS,
   isOwn,
   keyOf,
-  SILENT_MS,
   type SubscriberClient,
   SubscriberConnection,
   type SubscriberSupervisor,
@@ -52,10 +50,12 @@ export interface ReconcilerOwner {
   open(node: ClusterNode, supervisor: SubscriberSupervisor): SubscriberClient;
   onMessage(message: Message, node: ClusterNode): void;
   onNodeError(error: Error, node: ClusterNode): void;
-  /** A connection was opened or closed, or every wanted name is subscribed. */
-  onEvent?(event: "+subscriber" | "-subscriber" | "subscribersReady"): void;
+  onConnectionOpened?(): void;
+  onConnectionClosed?(): void;
   /** The server rejects a name, perhaps after it accepted it before; the name is given up. */
   onRefused(error: Error, node: ClusterNode, kind: SubscriptionKind, name: Buffer): void;
+  /** Every wanted name is subscribed. */
+  onSettled?(): void;
   onGap(gap: SubscriptionGap): void;
 }
 
@@ -103,8 +103,8 @@ export class SubscriptionReconciler implements Dispatcher {
   get isInHurry(): boolean {
     const { missedSinceMs } = this.wanted;
     const isMissing = missedSinceMs !== null && clockMs() - missedSinceMs < HURRY_MS;
-    const isQuiet = ({ silentMs }: SubscriberConnection): boolean =>
-      silentMs >= SILENT_MS && silentMs < HURRY_MS;
+    const isQuiet = ({ isSilent, silentMs }: SubscriberConnection): boolean =>
+      isSilent && silentMs < HURRY_MS;
     return this.isActive && (isMissing || [...this.connections.values()].some(isQuiet));
   }
 
@@ -143,6 +143,7 @@ export class SubscriptionReconciler implements Dispatcher {
   start(): void {
     this.isActive = true;
     this.isUnsettled = true;
+    this.ticker ??= startInterval(() => this.check(), CHECK_MS).unref();
     this.look();
   }
 
@@ -283,7 +284,6 @@ export class SubscriptionReconciler implements Dispatcher {
   private connectionTo(node: ClusterNode): SubscriberConnection | null {
     const known = this.connections.get(node.key);
     if (known !== undefined) return known;
-    this.keepChecking();
     const waitMs = (this.nextAttemptMs.get(node.key) ?? 0) - clockMs();
     if (waitMs > 0) {
       this.book(waitMs);
@@ -294,7 +294,7 @@ export class SubscriptionReconciler implements Dispatcher {
       this.owner.open(node, this.supervisorOf(made)),
     );
     this.connections.set(node.key, connection);
-    this.owner.onEvent?.("+subscriber");
+    this.owner.onConnectionOpened?.();
     connection.client.link.connect().catch(() => {});
     return connection;
   }
@@ -319,11 +319,11 @@ export class SubscriptionReconciler implements Dispatcher {
     this.placement.leave?.(connection.node);
     const isGivenUp = connection.client.link.options.autoResubscribe === false;
     for (const kind of this.placement.kinds) {
-      const names = connection.subscriptions.names(kind);
+      const names = connection.names(kind);
       if (isGivenUp) this.wanted.forget(kind, names);
       for (const name of names) this.wanted.miss(kind, name, connection.heardAtMs);
     }
-    this.owner.onEvent?.("-subscriber");
+    this.owner.onConnectionClosed?.();
   }
 
   /** A SUBSCRIBE of the caller was confirmed, perhaps on a connection that is no longer used. */
@@ -340,7 +340,7 @@ export class SubscriptionReconciler implements Dispatcher {
 
   /** Those of the nodes that have not confirmed a name. */
   private lacking(nodes: readonly ClusterNode[], kind: SubscriptionKind, name: Buffer): ClusterNode[] {
-    return nodes.filter(({ key }) => this.connections.get(key)?.subscriptions.has(kind, name) !== true);
+    return nodes.filter(({ key }) => this.connections.get(key)?.has(kind, name) !== true);
   }
 
   /** A moving slot is no failure: the pause does not grow. */
@@ -360,18 +360,12 @@ export class SubscriptionReconciler implements Dispatcher {
     }, delayMs);
   }
 
-  /** From the first connection or missing name on: without subscriptions nothing changes. */
-  private keepChecking(): void {
-    this.ticker ??= startInterval(() => this.check(), CHECK_MS).unref();
-  }
-
   /** Checks whether the nodes are alive, and runs a pass once a second. */
   private check(): void {
     for (const connection of [...this.connections.values()]) {
       connection.check();
-      const { silentMs, node } = connection;
-      if (silentMs >= SILENT_MS) this.deps.refresher.request(null);
-      if (silentMs >= FORSAKEN_MS && this.placement.isReplaceable?.(node)) this.leave(connection);
+      if (connection.isSilent) this.deps.refresher.request(null);
+      if (connection.isForsaken && this.placement.isReplaceable?.(connection.node)) this.leave(connection);
     }
     if (++this.checks % CHECKS_UNTIL_LOOK === 0 && this.timer === undefined) this.look();
   }
@@ -382,40 +376,46 @@ export class SubscriptionReconciler implements Dispatcher {
     const { waiting } = this;
     this.waiting = [];
     for (const command of waiting) if (!command.isSettled) this.send(command, false);
-    for (const connection of [...this.connections.values()]) this.leaveStrays(connection);
+    for (const connection of [...this.connections.values()]) {
+      this.withdrawStrays(connection);
+      this.leaveStrays(connection);
+    }
     let isMissing = false;
     for (const kind of this.placement.kinds)
       for (const name of this.wanted.names.names(kind)) if (this.askFor(kind, name)) isMissing = true;
-    if (!isMissing) this.settle();
-    else {
-      this.isUnsettled = true;
-      this.keepChecking();
+    if (isMissing) this.isUnsettled = true;
+    else this.settle();
+  }
+
+  /**
+   * Drops the client's own requests that wait at the wrong node for its connection. A former master that is a replica
+   * by then would accept them, and each message would arrive twice.
+   */
+  private withdrawStrays({ node, asked }: SubscriberConnection): void {
+    for (const command of [...asked.values()]) {
+      const [name] = command.args as [Buffer];
+      const isMisplaced = !this.placement.nodesOf(name).includes(node);
+      if (isMisplaced && command.state !== CommandState.Sent) command.fail(new NoSubscriberError());
     }
   }
 
-  /** Ends requests and subscriptions at the wrong node, and those that are no longer wanted. */
+  /** Ends subscriptions at the wrong node, and those that are no longer wanted. */
   private leaveStrays(connection: SubscriberConnection): void {
-    const { asked, node, subscriptions } = connection;
-    // A former master that is a replica once it is connected would accept a request, and each message would arrive twice.
-    for (const command of [...asked.values()]) {
-      const isMisplaced = !this.placement.nodesOf(command.args[0] as Buffer).includes(node);
-      if (isMisplaced && command.state !== CommandState.Sent) command.fail(new NoSubscriberError());
-    }
     for (const kind of this.placement.kinds) {
-      for (const name of subscriptions.names(kind)) {
+      for (const name of connection.names(kind)) {
         const isWanted = this.wanted.names.has(kind, name);
         if (!isWanted && this.wanted.isAsked(kind, name)) continue;
-        const isInPlace = this.placement.nodesOf(name).includes(node);
+        const isInPlace = this.placement.nodesOf(name).includes(connection.node);
         const mayStay = isInPlace || (connection.isRecent(kind, name) && !this.isHeld(kind, name));
         if (isWanted && mayStay) continue;
         this.wanted.miss(kind, name, connection.heardAtMs);
-        subscriptions.delete(kind, name);
+        connection.client.link.subscriptions.delete(kind, name);
         connection.changedAtMs.delete(keyOf(kind, name));
         connection.client.dispatch(ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].leave, [name]));
       }
     }
-    const isSilent = connection.silentMs >= SILENT_MS;
-    const isIdle = (asked.size === 0 || isSilent) && subscriptions.isEmpty;
+    const { asked, isSilent, node, client } = connection;
+    const isIdle = (asked.size === 0 || isSilent) && client.link.subscriptions.isEmpty;
     if (isIdle && !this.placement.isUsed(node)) this.drop(connection, isSilent);
   }
 
@@ -441,7 +441,7 @@ export class SubscriptionReconciler implements Dispatcher {
       this.connections.get(key)?.asked.has(keyOf(kind, name)) === true;
     if (nodes.some(isAsked)) return false;
     return [...this.connections.values()].some(
-      (one) => !nodes.includes(one.node) && one.subscriptions.has(kind, name) && one.isRecent(kind, name),
+      (one) => !nodes.includes(one.node) && one.has(kind, name) && one.isRecent(kind, name),
     );
   }
 
@@ -477,7 +477,7 @@ export class SubscriptionReconciler implements Dispatcher {
     this.quickLooks = 0;
     const gap = this.wanted.takeGap();
     if (gap !== null) this.owner.onGap(gap);
-    this.owner.onEvent?.("subscribersReady");
+    this.owner.onSettled?.();
   }
 
   /** SUNSUBSCRIBE without channels ends all of them, on every node. */

@@ -35,11 +35,8 @@ export const parseSlots: TopologyParser = (reply, sender) => {
     const slots = readRange(entry[0], entry[1]);
     const master = readSlotsNode(entry[2], sender);
     if (slots === null || master === null) continue;
-    const replicas = entry
-      .slice(3, 3 + MOST_SERVERS)
-      .map((node: Reply) => readSlotsNode(node, sender))
-      .filter((address) => address !== null);
-    ranges.push({ ...slots, master, replicas });
+    const replicas = entry.slice(3, 3 + MOST_SERVERS).map((node: Reply) => readSlotsNode(node, sender));
+    ranges.push({ ...slots, master, replicas: replicas.filter(isAddress) });
     count += 1 + replicas.length;
     if (count >= MAX_ADDRESSES) break;
   }
@@ -49,14 +46,19 @@ export const parseSlots: TopologyParser = (reply, sender) => {
 /** Parses CLUSTER SHARDS: `[{ slots: [from, to, …], nodes: [{ ip, port, role, health, … }, …] }, …]`. */
 export const parseShards: TopologyParser = (reply, sender, usesTls) => {
   const ranges: TopologyRange[] = [];
-  for (const { slots, members } of shardsOf(reply)) {
+  for (const entry of listOf(reply, "SHARDS")) {
+    const shard = fieldsOf(entry);
+    const slots = shard.get("slots");
+    const nodes = shard.get("nodes");
+    if (!Array.isArray(slots) || !Array.isArray(nodes)) continue;
+    const members = nodes.slice(0, MOST_SERVERS).map(fieldsOf);
     const master = chooseMaster(members);
     const masterAddress = master === undefined ? null : readShardsNode(master, sender, usesTls);
     if (masterAddress === null) continue;
     const replicas = members
       .filter((node) => node !== master && node.get("health") === "online")
       .map((node) => readShardsNode(node, sender, usesTls))
-      .filter((address) => address !== null);
+      .filter(isAddress);
     for (let index = 0; index + 1 < slots.length; index += 2) {
       const range = readRange(slots[index], slots[index + 1]);
       if (range !== null) ranges.push({ ...range, master: masterAddress, replicas });
@@ -70,28 +72,23 @@ export const parseShards: TopologyParser = (reply, sender, usesTls) => {
  * master precedes the replica that was promoted.
  */
 export function hidesSlots(reply: Reply): boolean {
-  return shardsOf(reply).some(
-    ({ slots, members }) => slots.length === 0 && members.filter(isMaster).length > 1,
-  );
-}
-
-type Fields = ReadonlyMap<string, Reply>;
-
-function shardsOf(reply: Reply): { slots: readonly Reply[]; members: readonly Fields[] }[] {
-  return listOf(reply, "SHARDS").flatMap((entry) => {
+  return listOf(reply, "SHARDS").some((entry) => {
     const shard = fieldsOf(entry);
-    const [slots, nodes] = [shard.get("slots"), shard.get("nodes")];
-    if (!Array.isArray(slots) || !Array.isArray(nodes)) return [];
-    return [{ slots, members: nodes.slice(0, MOST_SERVERS).map(fieldsOf) }];
+    const slots = shard.get("slots");
+    const nodes = shard.get("nodes");
+    if (!Array.isArray(slots) || slots.length > 0 || !Array.isArray(nodes)) return false;
+    return nodes.slice(0, MOST_SERVERS).map(fieldsOf).filter(isMaster).length > 1;
   });
 }
 
-function isMaster(node: Fields): boolean {
+function isMaster(node: ReadonlyMap<string, Reply>): boolean {
   return node.get("role") === "master";
 }
 
 /** Newer servers list a master that has failed beside the replica that was promoted in its place. */
-function chooseMaster(members: readonly Fields[]): Fields | undefined {
+function chooseMaster(
+  members: readonly ReadonlyMap<string, Reply>[],
+): ReadonlyMap<string, Reply> | undefined {
   const masters = members.filter(isMaster);
   return masters.find((node) => node.get("health") === "online") ?? masters[0];
 }
@@ -130,7 +127,11 @@ function readSlotsNode(node: Reply, sender: NodeAddress): NodeAddress | null {
   return { host, port, serverName: nameOf(details.get("hostname")) };
 }
 
-function readShardsNode(node: Fields, sender: NodeAddress, usesTls: boolean): NodeAddress | null {
+function readShardsNode(
+  node: ReadonlyMap<string, Reply>,
+  sender: NodeAddress,
+  usesTls: boolean,
+): NodeAddress | null {
   const ports = [node.get("tls-port"), node.get("port")];
   const port = parsePort((usesTls ? ports[0] : ports[1]) ?? ports[0] ?? ports[1]);
   const host = hostOr(node.get("endpoint"), sender) ?? textOf(node.get("ip"));
@@ -153,7 +154,7 @@ function nameOf(value: Reply): string | undefined {
 }
 
 /** The fields of a map, which arrives as an object or as a flat list. */
-function fieldsOf(value: Reply): Fields {
+function fieldsOf(value: Reply): ReadonlyMap<string, Reply> {
   if (typeof value !== "object" || value === null) return new Map();
   if (!Array.isArray(value)) return new Map(Object.entries(value));
   const fields = new Map<string, Reply>();
@@ -161,4 +162,8 @@ function fieldsOf(value: Reply): Fields {
     fields.set(String(value[index]), value[index + 1]);
   }
   return fields;
+}
+
+function isAddress(address: NodeAddress | null): address is NodeAddress {
+  return address !== null;
 }

@@ -4,6 +4,7 @@
  */
 
 import { ClusterUnavailableError } from "../../cluster/cluster-errors";
+import type { ClusterNode } from "../../cluster/cluster-node";
 import { parseRedirect } from "../../cluster/redirect";
 import { PARTS } from "../chain";
 import type { LendTerms, Loan } from "../redis";
@@ -14,12 +15,14 @@ export async function lend(wiring: ClusterWiring, slot: number, terms: LendTerms
   if (slots.ownerOf(slot) === null) await refresher.refresh();
   const master = slots.ownerOf(slot);
   if (master === null) throw new ClusterUnavailableError();
-  const onRefused = ({ message }: Error): void => {
-    const redirect = parseRedirect(message, master.address);
-    if (redirect === null) return;
-    const { kind, slot: movedSlot, target } = redirect;
-    if (kind === "moved" && target !== null) wiring.owners.learn(movedSlot, target);
-    refresher.request(null);
-  };
+  const onRefused = ({ message }: Error): void => learnFrom(wiring, message, master);
   return wiring.openView(master)[PARTS].openLeases().take(onRefused, terms);
+}
+
+function learnFrom({ owners, refresher }: ClusterWiring, message: string, sender: ClusterNode): void {
+  const redirect = parseRedirect(message, sender.address);
+  if (redirect === null) return;
+  const { kind, slot, target } = redirect;
+  if (kind === "moved" && target !== null) owners.learn(slot, target);
+  refresher.request(null);
 }

@@ -25,9 +25,10 @@ export interface SubscriptionsDeps extends ReconcilerDeps {
   readonly pool: NodePool;
   readonly views: ViewFactory;
   readonly owner: {
+    onNodeError(error: Error, key: string): void;
     onMessage(message: Message): void;
     onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void;
-    /** A public event. */
+    /** One of the public events of subscriptions. */
     emit(event: string, ...args: unknown[]): void;
   };
 }
@@ -66,15 +67,17 @@ export class ClusterSubscriptions implements Dispatcher {
     return {
       onMessage: (message) => owner.onMessage(message),
       onNodeError: (error, { key }) => {
-        owner.emit("node error", error, key);
+        owner.onNodeError(error, key);
         tell("nodeError", error, key);
       },
       onRefused: (error, { key }, kind, name) => {
-        owner.emit("node error", error, key);
+        owner.onNodeError(error, key);
         owner.onNameRefused(kind, name, error);
       },
       onGap: (gap) => owner.emit("gap", gap),
-      onEvent: tell,
+      onConnectionOpened: () => tell("+subscriber"),
+      onConnectionClosed: () => tell("-subscriber"),
+      onSettled: () => tell("subscribersReady"),
     };
   }
 

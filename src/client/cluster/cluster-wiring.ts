@@ -3,7 +3,7 @@
  * interface, and receives this object, which has them all.
  */
 
-import type { ClusterNode } from "../../cluster/cluster-node";
+import type { ClusterNode, NodeClient } from "../../cluster/cluster-node";
 import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../../cluster/discovery";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool, type RoleFilter } from "../../cluster/node-pool";
@@ -15,22 +15,27 @@ import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
 import { SlotOwners } from "../../cluster/slot-owners";
-import { ConnectionCounts } from "../../connection/connection-counts";
+import type { Message } from "../../protocol/message";
 import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
 import { type ClusterOptions, redirectOptions, refreshOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions, type SubscriptionsDeps } from "./cluster-subscriptions";
-import { ViewFactory, viewOf } from "./node-views";
+import { NodeCounts, ViewFactory, viewOf } from "./node-views";
 
 /** Receives the events below for the client. */
-export interface WiringOwner
-  extends Pick<SubscriptionsDeps["owner"], "emit" | "onMessage" | "onNameRefused"> {
+export interface WiringOwner {
   startNodes(): StartNode[];
   onStatus(status: ClusterStatus): void;
-  /** A public event at the end of the current task, because listeners may be attached until then. */
-  emitLater(event: string, ...args: unknown[]): void;
+  onError(error: Error): void;
+  onNodeError(error: Error, key: string): void;
+  onNode(event: "+node" | "-node", redis: Redis): void;
+  onRefreshed(): void;
+  /** Any other public event. */
+  emit(event: string, ...args: unknown[]): void;
+  onMessage(message: Message): void;
+  onNameRefused: SubscriptionsDeps["owner"]["onNameRefused"];
   retryDelay(attempts: number, reason: Error | undefined): unknown;
 }
 
@@ -52,7 +57,7 @@ export class ClusterWiring {
   readonly followsTips: boolean;
   readonly fanOut = new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() });
   /** The counts of the connections of former nodes. */
-  private readonly gone = new ConnectionCounts();
+  private readonly gone = new NodeCounts();
 
   constructor(
     private readonly options: ClusterOptions,
@@ -63,24 +68,7 @@ export class ClusterWiring {
     this.onRedirected = caching === null ? null : (slot) => caching.cache.onSlotMoved(slot);
     this.views = new ViewFactory(options, caching);
     this.reads = makeReadPreference(options, writes, (node) => this.openView(node));
-    this.pool = new NodePool(
-      {
-        makeClient: (node) => {
-          const supervisor = new NodeSupervisor(node, this);
-          supervisor.client = this.views.makeNode(node.address, node.role === "slave", supervisor);
-          return supervisor.client;
-        },
-        onClientOpened: (client) => owner.emitLater("+node", viewOf(client).redis),
-        onClientClosed: (node, client) => {
-          this.gone.add(viewOf(client).counts);
-          owner.emitLater("-node", viewOf(client).redis);
-          this.subscriptions.onNodeGone(node);
-          if (this.lifecycle.status === "ready") this.refresher.request(null);
-        },
-        onEmpty: () => this.lifecycle.onEmpty(),
-      },
-      options.enableOfflineQueue !== false,
-    );
+    this.pool = this.makePool();
     this.followsTips = options.followCommandTips === true;
     this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
@@ -99,10 +87,10 @@ export class ClusterWiring {
   }
 
   /** The counts of the connections of all nodes, including former ones. */
-  get counts(): ConnectionCounts {
-    const sum = new ConnectionCounts();
+  get counts(): NodeCounts {
+    const sum = new NodeCounts();
     sum.add(this.gone);
-    for (const client of this.pool.allClients()) sum.add(viewOf(client).counts);
+    for (const client of this.pool.allClients()) sum.addNode(client);
     return sum;
   }
 
@@ -123,13 +111,39 @@ export class ClusterWiring {
 
   // --- modules -------------------------------------------------------------------------------
 
+  private makePool(): NodePool {
+    const { owner } = this;
+    return new NodePool(
+      {
+        makeClient: (node) => this.makeClient(node),
+        onClientOpened: (client) => owner.onNode("+node", viewOf(client).redis),
+        onClientClosed: (node, client) => {
+          this.gone.addNode(client);
+          owner.onNode("-node", viewOf(client).redis);
+          this.subscriptions.onNodeGone(node);
+          if (this.lifecycle.status === "ready") this.refresher.request(null);
+        },
+        onEmpty: () => this.lifecycle.onEmpty(),
+      },
+      this.options.enableOfflineQueue !== false,
+    );
+  }
+
   /** Applies a node's description of the cluster; returns true if it differs from the known one. */
   adopt(ranges: Parameters<SlotOwners["adopt"]>[0]): boolean {
     const { isChanged, moved } = this.owners.adopt(ranges);
-    this.owner.emitLater("refresh");
+    this.owner.onRefreshed();
     this.subscriptions.onTopology();
     this.redirector.onNewOwners(moved);
     return isChanged;
+  }
+
+  // --- nodes -------------------------------------------------------------------------------
+
+  private makeClient(node: ClusterNode): NodeClient {
+    const supervisor = new NodeSupervisor(node, this);
+    supervisor.client = this.views.makeNode(node.address, node.role === "slave", supervisor);
+    return supervisor.client;
   }
 
   // --- topology ----------------------------------------------------------------------------

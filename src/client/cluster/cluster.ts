@@ -78,6 +78,7 @@ type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions:
 
 const debug = debugLog("cluster");
 const pipelineDebug = debugLog("pipeline");
+const poolDebug = debugLog("pool");
 const WIRING: unique symbol = Symbol("wiring");
 const UNTIL_READY: unique symbol = Symbol("untilReady");
 const PARTS: unique symbol = Symbol("parts");
@@ -345,22 +346,35 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
 }
 
 function makeOwner(cluster: Cluster): WiringOwner {
-  const observed = { stats: () => ({ ...cluster.stats(), ...cluster[SOURCE].server() }) };
-  const later = (event: string, ...args: unknown[]): void => {
-    debug("%s %s", event, args[0] ?? "");
-    emitLater(cluster, event, ...args);
+  const later = (event: string, ...args: unknown[]): void => emitLater(cluster, event, ...args);
+  const report = (event: string, ...args: unknown[]): void => {
+    callUser(() => cluster.silentEmit(event, ...args));
   };
+  const observed = { stats: () => ({ ...cluster.stats(), ...cluster[SOURCE].server() }) };
   return {
     startNodes: () => readStartNodes(cluster.startupNodes),
     onStatus: (status) => {
+      debug("cluster is now %s", status);
       noteClient(observed, status);
       later(status);
     },
-    emit: (event, ...args) => {
-      debug("%s %s", event, args.join(" "));
-      callUser(() => cluster.silentEmit(event, ...args));
+    onError: (error) => {
+      debug("error: %s", error);
+      report("error", error);
     },
-    emitLater: later,
+    onNodeError: (error, key) => {
+      debug("error of node %s: %s", key, error);
+      report("node error", error, key);
+    },
+    onNode: (event, redis) => {
+      poolDebug("%s %s:%s", event, redis.options.host, redis.options.port);
+      later(event, redis);
+    },
+    onRefreshed: () => {
+      debug("slots refreshed, %d nodes", cluster[WIRING].pool.list().length);
+      later("refresh");
+    },
+    emit: (event, ...args) => report(event, ...args),
     onMessage: (message) => emitMessage(cluster, message),
     onNameRefused: (...refused) => emitRefusal(cluster, ...refused),
     retryDelay: (attempts, reason) => {
@@ -425,7 +439,6 @@ function readStartNodes(nodes: readonly ClusterNode[]): ReturnType<WiringOwner["
 function positionOf(wiring: ClusterWiring, command: SentCommand): ReturnType<LimitContext["positionOf"]> {
   const master = command.slot < 0 ? null : wiring.slots.ownerOf(command.slot);
   const link = master?.client?.link;
-  if (link === undefined)
-    return { commandsAhead: wiring.retries.pending().length, bytesAhead: 0, server: "the cluster" };
+  if (link === undefined) return { commandsAhead: wiring.retries.size, bytesAhead: 0, server: "the cluster" };
   return link.positionOf(command);
 }

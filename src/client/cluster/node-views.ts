@@ -8,7 +8,7 @@ import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
-import type { ConnectionCounts } from "../../connection/connection-counts";
+import { ConnectionCounts } from "../../connection/connection-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
 import { Distance } from "../../link/reader-choice";
@@ -34,30 +34,41 @@ export class NodeView implements NodeClient {
 
   constructor(readonly redis: Redis) {
     this.link = redis[LINK];
-    this.distance = new Distance(this.counts.roundTrips);
+    this.distance = new Distance(redis[EVENTS].counts.roundTrips);
   }
 
   get gathered(): readonly Command[] {
     return this.redis[PARTS].gatheredCommands;
   }
 
-  get counts(): ConnectionCounts {
-    return this.redis[EVENTS].counts;
-  }
-
   get isIdle(): boolean {
     return this.gathered.length === 0 && this.link.isIdle;
   }
 
+  youngest(): Map<number, Command> {
+    const found = new Map<number, Command>();
+    const note = (command: Command): boolean => {
+      const counts = !command.isSettled && (command.spec.flags & CommandFlag.Blocking) === 0;
+      if (counts && !found.has(command.slot)) found.set(command.slot, command);
+      return false;
+    };
+    this.findLast(note);
+    return found;
+  }
+
   lastOf(slot: number): Command | null {
-    const { link, redis } = this;
     let looks = MOST_LOOKED_AT;
     // Behind so many commands the youngest of any slot will do: when it is answered, all of them are.
     const isWanted = (command: Command): boolean =>
       !command.isSettled &&
       (command.slot === slot || --looks <= 0) &&
       (command.spec.flags & CommandFlag.Blocking) === 0;
-    // Collected commands are younger than queued ones, which are younger than those in flight.
+    return this.findLast(isWanted);
+  }
+
+  /** The youngest matching command: collected ones are younger than queued ones, which are younger than those in flight. */
+  private findLast(isWanted: (command: Command) => boolean): Command | null {
+    const { link, redis } = this;
     return (
       redis[PARTS].gatheredCommands.findLast(isWanted) ??
       link.offline.lastOf(isWanted) ??
@@ -105,6 +116,13 @@ export class NodeView implements NodeClient {
   }
 }
 
+/** The counts of the connections of several nodes. */
+export class NodeCounts extends ConnectionCounts {
+  addNode(client: NodeClient): void {
+    this.add(viewOf(client).redis[EVENTS].counts);
+  }
+}
+
 /** Every client in the pool of a cluster is a view, and every node that the pool lists has one. */
 export function viewOf(client: NodeClient | null): NodeView {
   return client as NodeView;
@@ -147,15 +165,17 @@ export class ViewFactory {
 
   /** A short-lived connection that only requests the slot table. */
   makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeView {
-    return this.makeHelper("refresher", address, supervisor, { enableReadyCheck: false, watchdog: false });
+    const name = this.helperName("refresher", address);
+    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
+    return new NodeView(this.make(supervisor, { ...settings, retryStrategy: null, watchdog: false }));
   }
 
   makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): NodeView {
-    debug("%s connects to %s", kind, nodeKey(address));
-    return this.makeHelper(kind, address, supervisor, {
-      enableReadyCheck: true,
-      enableAutoPipelining: false,
-    });
+    const name = this.helperName(kind, address);
+    debug("%s connects to %s", name, nodeKey(address));
+    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
+    const isAlone = { retryStrategy: null, enableAutoPipelining: false };
+    return new NodeView(this.make(supervisor, { ...settings, ...isAlone }));
   }
 
   private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {
@@ -187,19 +207,9 @@ export class ViewFactory {
     return merged as RedisOptions;
   }
 
-  /** A connection with its kind in its name. */
-  private makeHelper(
-    kind: string,
-    address: NodeAddress,
-    supervisor: LinkSupervisor,
-    settings: RedisOptions,
-  ): NodeView {
-    const options = this.optionsFor(address);
-    const { connectionName: own } = options;
-    const name = `sluice-cluster(${kind})`;
-    const connectionName = own ? `${name}:${own}` : name;
-    return new NodeView(
-      this.make(supervisor, { ...options, ...settings, connectionName, retryStrategy: null }),
-    );
+  private helperName(kind: string, address: NodeAddress): string {
+    const own = this.own.get(nodeKey(address));
+    const name = own?.["connectionName"] ?? this.options.redisOptions?.connectionName;
+    return name ? `sluice-cluster(${kind}):${String(name)}` : `sluice-cluster(${kind})`;
   }
 }

@@ -93,11 +93,9 @@ class ClusterKeyspace implements KeyspaceSource {
         // A master that has become a replica would repeat the notifications of its new master.
         if (shard !== null) emitMessage(this.events, message);
       },
-      onNodeError: (error, { key }) => wiring.owner.emit("node error", error, key),
+      onNodeError: (error, { key }) => wiring.owner.onNodeError(error, key),
       onGap: (gap) => this.onGap(gap),
-      onEvent: (event) => {
-        if (event === "subscribersReady") this.onSettled();
-      },
+      onSettled: () => this.onSettled(),
       onRefused: (error, _node, kind, name) => this.onRefused(error, kind, name),
     });
     cluster.on("end", () => this.end());

@@ -89,6 +89,7 @@ describe("ClusterSubscriptions", () => {
         askAtOnce: ({ key }: ClusterNode) => void told.push(`${key} has lost slots`),
       },
       owner: {
+        onNodeError: ({ message }: Error, key: string) => void told.push(`error of ${key}: ${message}`),
         onMessage: (message: { payloadText(): string }) => void told.push(`message ${message.payloadText()}`),
         emit: (event: string, ...args: unknown[]) =>
           void told.push(
@@ -209,9 +210,9 @@ describe("ClusterSubscriptions", () => {
     expect(told).to.deep.equal([
       "subscribersReady",
       "+subscriber",
-      `node error refused ${keys[0]}`,
+      `error of ${keys[0]}: refused`,
       `nodeError refused ${keys[0]}`,
-      `node error refused ${keys[1]}`,
+      `error of ${keys[1]}: refused`,
     ]);
   });
 

@@ -2,7 +2,8 @@
 
 import { expect } from "chai";
 import { CHAIN } from "../../../src/client/client-base";
-import { type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
+import { NodeCounts, type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
+import { EVENTS } from "../../../src/client/redis";
 import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionClosedError } from "../../../src/errors";
@@ -140,6 +141,15 @@ describe("ViewFactory", () => {
     view.redis.disconnect();
   });
 
+  it("adds up the counts of nodes", () => {
+    const [one, other] = [make({}), make({})];
+    one.redis[EVENTS].counts.opened = 2;
+    other.redis[EVENTS].counts.opened = 3;
+    const counts = new NodeCounts();
+    for (const view of [one, other]) counts.addNode(view);
+    expect(counts.opened).to.equal(5);
+  });
+
   describe("a node", () => {
     let view: NodeView;
     let made: Command[];
@@ -199,6 +209,11 @@ describe("ViewFactory", () => {
       expect(view.lastOf(1), "one that has ended does not count").to.equal(old);
       view.link.offline.push(blocking);
       expect(view.lastOf(1), "nor one that may block").to.equal(old);
+      const all = [...view.youngest()].sort(([one], [two]) => one - two);
+      expect(all, "of all slots at once").to.deep.equal([
+        [1, old],
+        [2, other],
+      ]);
     });
 
     it("looks at a thousand commands at most: behind so many, the youngest of any slot will do", () => {

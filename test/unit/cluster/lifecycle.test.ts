@@ -66,7 +66,7 @@ describe("Lifecycle", () => {
           words.push(status);
           parts.onStatus(status);
         },
-        emit: (_event, error) => {
+        onError: (error) => {
           told.push(`error ${error.message}`);
           parts.onError();
         },

@@ -40,6 +40,7 @@ describe("NodeSupervisor", () => {
       },
       owners: { follow: (announced: unknown) => void told.push(`follow ${announced}`) },
       owner: {
+        onNodeError: (error: Error, key: string) => void told.push(`${key}: ${error.message}`),
         emit: (...words: unknown[]) => void told.push(words.join(" ")),
       },
     };
@@ -89,7 +90,7 @@ describe("NodeSupervisor", () => {
     expect(node.isSuspect).to.equal(true);
     supervisor.onNamedError("error", new Error("broken"));
     supervisor.onNamedError("credentialsError", new Error("old"));
-    expect(told).to.deep.equal(["refresh null", "node error Error: broken h:1"]);
+    expect(told).to.deep.equal(["refresh null", "h:1: broken"]);
   });
 
   it("gives replies and left commands to the redirector, in the name of its node", () => {

@@ -1,9 +1,10 @@
 import { expect } from "chai";
 import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
 import {
+  ChosenReads,
   makeReadPreference,
-  type ReadPreference,
-  type RecentWrites,
+  ReadPreference,
+  RoleReads,
 } from "../../../src/cluster/read-preference";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
@@ -25,18 +26,10 @@ zunion`.split(/\s+/);
 const command = (name: string): Command => new Command(specOf(name), ["key"], false, new PromiseCompletion());
 const node = (port: number, zone?: string): ClusterNode => new ClusterNode({ host: "h", port, zone });
 
-const readsOf = (
-  scaleReads: unknown,
-  availabilityZone?: string,
-  writes: RecentWrites | null = null,
-): ReadPreference =>
-  makeReadPreference(
-    { scaleReads, availabilityZone },
-    writes,
-    ({ key }) => `view of ${key}`,
-  ) as ReadPreference;
+const roleReads = (keyless: "all" | "slave", zone?: string): RoleReads =>
+  new RoleReads(keyless, { zone, isNearest: false });
 
-function drawn(reads: ReadPreference, shard: Shard, times = 300): Record<string, number> {
+function drawn(reads: RoleReads, shard: Shard, times = 300): Record<string, number> {
   const counts: Record<string, number> = {};
   for (let i = 0; i < times; i++) {
     const { key } = reads.choose(shard, command("get"));
@@ -68,7 +61,7 @@ describe("read preference", () => {
   it('"slave" draws among replicas that are usable', () => {
     const [master, one, two] = [node(1), node(2), node(3)] as [ClusterNode, ClusterNode, ClusterNode];
     const shard = new Shard(master, [one, two]);
-    const reads = readsOf("slave");
+    const reads = roleReads("slave", undefined);
     expect(Object.keys(drawn(reads, shard)).sort()).to.deep.equal(["h:2", "h:3"]);
     one.isDown = true;
     expect(drawn(reads, shard)).to.deep.equal({ "h:3": 300 });
@@ -80,22 +73,22 @@ describe("read preference", () => {
   });
 
   it('"all" gives every node the same chance', () => {
-    const counts = drawn(readsOf("all"), new Shard(node(1), [node(2), node(3)]), 3000);
+    const counts = drawn(roleReads("all", undefined), new Shard(node(1), [node(2), node(3)]), 3000);
     for (const count of Object.values(counts)) expect(count).to.be.within(850, 1150);
     expect(Object.keys(counts)).to.have.length(3);
   });
 
   it("prefers the zone, and does without it when nobody is there", () => {
     const shard = new Shard(node(1, "a"), [node(2, "a"), node(3, "b")]);
-    expect(drawn(readsOf("slave", "b"), shard)).to.deep.equal({ "h:3": 300 });
-    expect(Object.keys(drawn(readsOf("all", "a"), shard)).sort()).to.deep.equal(["h:1", "h:2"]);
-    expect(Object.keys(drawn(readsOf("slave", "c"), shard)).sort()).to.deep.equal(["h:2", "h:3"]);
+    expect(drawn(roleReads("slave", "b"), shard)).to.deep.equal({ "h:3": 300 });
+    expect(Object.keys(drawn(roleReads("all", "a"), shard)).sort()).to.deep.equal(["h:1", "h:2"]);
+    expect(Object.keys(drawn(roleReads("slave", "c"), shard)).sort()).to.deep.equal(["h:2", "h:3"]);
   });
 
   it("keeps cursors at the master", () => {
     const shard = new Shard(node(1), [node(2)]);
     for (const name of ["hscan", "sscan", "zscan"])
-      expect(readsOf("slave").choose(shard, command(name)), name).to.equal(shard.master);
+      expect(roleReads("slave").choose(shard, command(name)), name).to.equal(shard.master);
   });
 
   it("asks the call first, then own writes, then the option", () => {
@@ -106,8 +99,8 @@ describe("read preference", () => {
       if (readFrom !== null) read.ensureExtra().readFrom = readFrom;
       return reads.choose(shard, read).key;
     };
-    const onRequest = readsOf("primary", undefined, writes);
-    const always = readsOf("slave", undefined, writes);
+    const onRequest = new ReadPreference(null, roleReads("slave"), writes);
+    const always = new ReadPreference(roleReads("slave"), roleReads("slave"), writes);
     expect([null, "primary", "replica"].map((one) => keyOf(onRequest, one as null))).to.deep.equal([
       "h:1",
       "h:1",
@@ -134,7 +127,7 @@ describe("read preference", () => {
   it("follows a function, and takes the master for no answer", () => {
     const shard = new Shard(node(1), [node(2)]);
     const chosenBy = (choose: (views: string[]) => string | string[] | null | undefined): string =>
-      readsOf(choose).choose(shard, command("get")).key;
+      new ChosenReads<string>(choose, ({ key }) => `view of ${key}`).choose(shard, command("get")).key;
     expect(chosenBy((views) => views[1])).to.equal("h:2");
     expect(chosenBy((views) => views.slice(1))).to.equal("h:2");
     expect(chosenBy(() => [])).to.equal("h:1");

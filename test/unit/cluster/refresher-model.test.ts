@@ -29,7 +29,7 @@ const CALM = {
   views: { usesTls: false },
   retries: { hasDelayed: false },
   subscriptions: { isInHurry: false },
-  owner: { emit: () => {} },
+  owner: { onNodeError: () => {} },
 };
 
 type Step =

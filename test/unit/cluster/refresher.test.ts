@@ -67,7 +67,7 @@ describe("Refresher", () => {
         views: { usesTls: false },
         retries: { hasDelayed: false },
         subscriptions: { isInHurry: false },
-        owner: { emit: (_event, _error, key) => void errors.push(key) },
+        owner: { onNodeError: (_error, key) => void errors.push(key) },
         pool: {
           list: () => nodes,
           clientOf: ({ client }: ClusterNode) => client,

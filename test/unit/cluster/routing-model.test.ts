@@ -53,6 +53,8 @@ class ModelNode {
     setReadOnly: (): void => {},
     lastOf: (slot: number): Command | null =>
       this.given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
+    youngest: (): Map<number, Command> =>
+      new Map(this.given.filter((one) => !one.isSettled).map((one) => [one.slot, one])),
     dispatch: (command: Command): void => this.take([command]),
     dispatchBatch: (commands: readonly Command[]): void => this.take(commands),
   } as unknown as NodeClient;
@@ -255,7 +257,7 @@ class ModelCluster {
   }
 
   get isIdle(): boolean {
-    return this.nodes.every(({ given }) => given.length === 0) && this.retries.pending().length === 0;
+    return this.nodes.every(({ given }) => given.length === 0) && this.retries.size === 0;
   }
 
   private isDownFor(command: Command, { isDown, given }: ModelNode): boolean {

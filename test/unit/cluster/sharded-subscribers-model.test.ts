@@ -98,10 +98,8 @@ describe("the connections for shard channels, on random programs", () => {
       this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, modules, {
         ...DEAF,
         open: this.open,
-        onEvent: (event) => {
-          if (event === "+subscriber") this.opened++;
-          else if (event === "-subscriber") this.closed++;
-        },
+        onConnectionOpened: () => this.opened++,
+        onConnectionClosed: () => this.closed++,
         onGap: ({ shardChannels, lastedMs }) => this.noteGap(shardChannels, lastedMs),
       });
       this.takeTable();

@@ -50,6 +50,11 @@ describe("SlotOwners", () => {
       hold: (slot: number, { link }: NodeClient) => {
         held.push(`${slot} for ${(link as unknown as { port: number }).port}, owned by ${ownerOf(slot)}`);
       },
+      holdAll: (slots: readonly number[], { link }: NodeClient) => {
+        for (const slot of slots) {
+          held.push(`${slot} for ${(link as unknown as { port: number }).port}, owned by ${ownerOf(slot)}`);
+        }
+      },
     } as unknown as RetryQueue;
     const onMoved = (slot: number, before: ClusterNode | null): void => {
       moved.push(slot);
@@ -142,11 +147,11 @@ describe("SlotOwners", () => {
     expect([nodeAt(1).role, nodeAt(2).role]).to.deep.equal(["master", "master"]);
   });
 
-  it("moves one slot: it is held for the owner that it had, and told once it is done", () => {
+  it("moves one slot: it is held first, for the owner that it had, and told once it is done", () => {
     owners.adopt([range(0, 3, 1), range(4, 5, 2)]);
     moved = [];
     owners.move(3, nodeAt(2));
-    expect([held, moved, ownerOf(3), ownerOf(2)]).to.deep.equal([["3 for 1, owned by 2"], [3], 2, 1]);
+    expect([held, moved, ownerOf(3), ownerOf(2)]).to.deep.equal([["3 for 1, owned by 1"], [3], 2, 1]);
     owners.move(3, nodeAt(2));
     expect([held.length, moved.length]).to.deep.equal([1, 1]);
     owners.move(100, nodeAt(2));
@@ -156,7 +161,7 @@ describe("SlotOwners", () => {
   it("learns the owner that a node has named, unless there are too many nodes", () => {
     owners.adopt([range(0, 3, 1)]);
     owners.learn(3, at(2));
-    expect([held, ownerOf(3)]).to.deep.equal([["3 for 1, owned by 2"], 2]);
+    expect([held, ownerOf(3)]).to.deep.equal([["3 for 1, owned by 1"], 2]);
     for (let port = 3; pool.at(at(port)) !== null; port++) {}
     owners.learn(2, at(60_000));
     expect(ownerOf(2)).to.equal(1);

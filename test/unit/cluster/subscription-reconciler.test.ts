@@ -78,12 +78,11 @@ describe("SubscriptionReconciler", () => {
         connections.push(connection);
         return connection.client;
       },
-      onEvent: (event) => {
-        if (event === "subscribersReady") told.push(["settled"]);
-        else opened.push(event === "+subscriber" ? "opened" : "closed");
-      },
+      onConnectionOpened: () => void opened.push("opened"),
+      onConnectionClosed: () => void opened.push("closed"),
       onGap: (gap) => void gaps.push(gap),
       onRefused: (_error, _node, _kind, name) => note("refused")(String(name)),
+      onSettled: note("settled"),
     });
     reconciler.start();
     told.length = 0;
