@@ -295,6 +295,9 @@ export class AlreadyConnectingError extends SluiceError {
   }
 }
 
+const NOT_CONNECTED =
+  "The client is not connected. Wait for the event `ready`, or remove `enableOfflineQueue: false`.";
+
 /**
  * There is no connection, and the offline queue is off.
  *
@@ -305,10 +308,8 @@ export class OfflineQueueDisabledError extends SluiceError {
   override readonly code: ErrorCode = "OFFLINE_QUEUE_DISABLED";
   constructor() {
     super("Stream isn't writeable and enableOfflineQueue options is false");
-    addHint(
-      this,
-      "The client is not connected. Wait for the event `ready`, or remove `enableOfflineQueue: false`.",
-    );
+    // `addHint` would format the stack of each of many errors.
+    Object.defineProperty(this, "hint", { value: NOT_CONNECTED, writable: true, configurable: true });
   }
 }
 

@@ -113,8 +113,6 @@ export const { setTimeout, setInterval, clearTimeout, clearInterval, setImmediat
 export const isNativeError = (value) => value instanceof Error;
 export const isAnyArrayBuffer = (value) =>
   /^\[object (?:Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(value));
-/** Compares TLS options, which a browser does not have. */
-export const isDeepStrictEqual = Object.is;
 
 /** Short forms of the values that replies are made of. */
 export function inspect(value, depth = 4) {

@@ -161,8 +161,24 @@ export class CacheStore {
     const former = this.find(node.key, question.spec, question.args, question.wantsBuffers);
     if (former !== null) this.remove(former);
     const args = question.args.map((arg, at) => (at === 0 ? node.key : copyOfText(arg)));
-    const mapper = question.spec.replyMapper;
-    const reply = { ...question, ...content, args, bytes, node, others, mapper, isVisited: false };
+    const { spec, wantsBuffers } = question;
+    const { value, connection, bornMs, expiresAtMs } = content;
+    const mapper = spec.replyMapper;
+    // Without a spread, which takes half of the time of a miss.
+    const reply: CachedReply = {
+      spec,
+      args,
+      wantsBuffers,
+      mapper,
+      value,
+      bytes,
+      connection,
+      bornMs,
+      expiresAtMs,
+      node,
+      others,
+      isVisited: false,
+    };
     for (const other of others) other.uses++;
     node.attach(reply);
     this.order.add(reply);

@@ -31,6 +31,7 @@ export function keptFrozen(value: unknown): unknown {
  * the given one.
  */
 export function keptFrom(value: unknown): unknown {
+  if (typeof value === "function") return () => value;
   if (!isObject(value)) return value;
   if (Buffer.isBuffer(value)) {
     const bytes = ownBytes(value);

@@ -414,7 +414,9 @@ export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
 
 /** The client as tracers see it. A class, because every client has one. */
 class RedisSource implements TraceSource {
-  readonly isLogging = pipelineDebug.enabled;
+  get isLogging(): boolean {
+    return pipelineDebug.enabled;
+  }
 
   constructor(
     private readonly redis: Redis,

@@ -53,6 +53,9 @@ interface Subcommand {
   readonly policy: FanOutPolicy;
 }
 
+/** Longer names are not cached: no command has such a name. */
+const MAX_CACHED_WORD_LENGTH = 128;
+
 const DEFAULT_POLICY: FanOutPolicy = { request: "default", response: "default" };
 const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
 
@@ -112,6 +115,7 @@ function makeSpec(word: string): CommandSpec {
   const keys = known?.keys ?? addedRules.get(lowerName) ?? moduleKeyRule(lowerName);
   const spec = new CommandSpec(word, lowerName, known?.flags ?? 0, keys ?? UNKNOWN_KEYS);
   setTransformers(spec);
+  if (word.length > MAX_CACHED_WORD_LENGTH) return spec;
   if (otherSpecs.size >= MOST_NAMES) otherSpecs.clear();
   otherSpecs.set(word, spec);
   return spec;

@@ -37,7 +37,8 @@ export class Script implements ScriptReference {
     definition: ScriptDefinition,
     private readonly prefix: KeyPrefix | undefined,
   ) {
-    if (typeof definition?.lua !== "string") {
+    const lua: unknown = definition?.lua;
+    if (typeof lua !== "string" && !Buffer.isBuffer(lua)) {
       throw new OptionError("Invalid definition of a script: expected { lua, numberOfKeys }");
     }
     this.lua = definition.lua;

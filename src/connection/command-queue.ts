@@ -15,6 +15,12 @@ import { isForgettable } from "../command/fate";
 import { estimateSum, sizeOf } from "../command/size";
 import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 
+/** In commands: the list keeps the memory of its greatest length, so an empty one is replaced after so many. */
+const RENEWED_AFTER = 65_536;
+
+/** In commands: copying them one by one takes longer from here on. */
+const WHOLE_FROM = 1024;
+
 /** The unanswered commands, each list in order: those that were written, and those that were not. */
 export interface Left {
   readonly sent: readonly Command[];
@@ -29,6 +35,7 @@ export class CommandQueue {
   inFlight = 0;
   /** Replies taken so far. */
   answered = 0;
+  private renewAt = RENEWED_AFTER;
   /** The number of commands at which settled ones are removed. */
   private sweepAt = FIRST_SWEEP;
 
@@ -45,6 +52,16 @@ export class CommandQueue {
   push(command: Command): void {
     if (command.state < CommandState.Settled) command.state = CommandState.Queued;
     if (this.list.push(command) >= this.sweepAt) this.sweep();
+  }
+
+  /** An empty queue takes a batch as a whole, so that `exec()` of very many commands blocks for one copy only. */
+  pushBatch(commands: readonly Command[]): void {
+    if (commands.length < WHOLE_FROM || this.list.length > 0)
+      for (const command of commands) this.push(command);
+    else {
+      for (const command of commands) if (!command.isSettled) command.state = CommandState.Queued;
+      this.list = new Denque(commands as Command[]);
+    }
   }
 
   /**
@@ -78,7 +95,7 @@ export class CommandQueue {
     this.inFlight--;
     this.taken--;
     if (this.taken > this.inFlight) this.passDropped();
-    this.answered++;
+    if (++this.answered >= this.renewAt && this.list.length === 0) this.renew();
     return command;
   }
 
@@ -111,8 +128,7 @@ export class CommandQueue {
   takeAll(): Left {
     const all = this.list.toArray();
     const left = { sent: all.slice(0, this.taken).filter(isKept), unsent: all.slice(this.taken) };
-    this.list = new Denque();
-    this.taken = this.inFlight = 0;
+    this.renew();
     return left;
   }
 
@@ -129,6 +145,12 @@ export class CommandQueue {
       this.list.shift();
       this.taken--;
     }
+  }
+
+  private renew(): void {
+    this.list = new Denque();
+    this.taken = this.inFlight = 0;
+    this.renewAt = this.answered + RENEWED_AFTER;
   }
 
   /** Commands whose callers have given up must not accumulate behind a peer that accepts no bytes. */

@@ -239,7 +239,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   dispatchBatch(commands: readonly Command[]): void {
     if (this.queue.inFlight === 0) this.endSilence(commands[0]);
     if (batchOf(commands)?.isHeld === true) this.meter.isHeld = true;
-    for (const command of commands) this.queue.push(command);
+    this.queue.pushBatch(commands);
     this.writer.onBatchQueued();
   }
 

@@ -13,7 +13,7 @@
 
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type FlushBytes, forgetFlush, OutputBuffer, releaseFlush } from "../protocol/output-buffer";
+import { type FlushBytes, keptSegments, OutputBuffer, releaseFlush } from "../protocol/output-buffer";
 import { clockMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { CommandQueue } from "./command-queue";
@@ -234,9 +234,9 @@ export class Writer implements Flushable {
   }
 
   private write(socket: Duplex, flush: FlushBytes): void {
-    const { segments } = flush;
     // A custom stream may hold written memory for any length of time.
     const canRecycle = this.isOwnSocket && socket.write === SOCKET_WRITE;
+    const segments = canRecycle ? flush.segments : keptSegments(flush);
     const onWritten = canRecycle ? (): void => releaseFlush(flush) : undefined;
     const last = segments.length - 1;
     const startMs = clockMs();
@@ -252,7 +252,6 @@ export class Writer implements Flushable {
     // The kernel has accepted all bytes. The stream reports that in the next tick, and with faked ticks never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     this.meter.end(bytes, this.isBlocked);
-    if (!canRecycle) forgetFlush(flush);
   }
 
   private onDrain(): void {

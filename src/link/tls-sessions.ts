@@ -5,7 +5,6 @@
  */
 
 import type { SecureContext, TLSSocket, ConnectionOptions as TlsOptions } from "node:tls";
-import { isDeepStrictEqual } from "node:util";
 import { MOST_SERVERS } from "../util/bounds";
 
 /** The last connection to an address. */
@@ -65,7 +64,18 @@ function copyOf(options: TlsOptions): TlsOptions {
   );
 }
 
-/** Contexts are compared by identity: a deep comparison does not see the certificates inside them. */
 function isEqual(some: TlsOptions, others: TlsOptions): boolean {
-  return some.secureContext === others.secureContext && isDeepStrictEqual(some, others);
+  const values = others as Record<string, unknown>;
+  const entries = Object.entries(some);
+  return (
+    entries.length === Object.keys(others).length &&
+    entries.every(([name, value]) => name in values && isSame(value, values[name]))
+  );
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((part, index) => isSame(part, other[index]));
+  }
+  return one === other || (Buffer.isBuffer(one) && Buffer.isBuffer(other) && one.equals(other));
 }

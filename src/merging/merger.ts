@@ -78,8 +78,9 @@ export class Merger implements Dispatcher {
     // A member that a later command has overtaken would read or write too late.
     const behind = isOfForm ? this.link.unanswered() : [];
     const again = members.filter((one) => isOfForm && !isOvertaken(one, form.isWrite, behind));
+    const isAgain = new Set(again);
     const failing = members.filter(
-      (one) => !again.includes(one) && !this.owner.movesOn(one, errorFor(one, error)),
+      (one) => !isAgain.has(one) && !this.owner.movesOn(one, errorFor(one, error)),
     );
     if (!isOfForm && failing.length === members.length) return false;
     for (const member of failing) member.fail(errorFor(member, error));

@@ -65,11 +65,11 @@ function hintOnReply(message: string, args: readonly unknown[]): string | null {
 /** For a command that a server in this mode does not know. */
 export function hintOnUnknown(message: string, mode: string | null): string | null {
   if (!/^ERR unknown (?:sub)?command/i.test(message)) return null;
-  if (/'(?:json|ft|ts|bf|cf|cms|topk|tdigest)\./i.test(message)) {
-    return "The server has no module with this command. Redis 8 has JSON, Search, time series and probabilistic types.";
+  if (mode === "sentinel") {
+    return "The server is a Sentinel, which stores no data. Connect with the options `sentinels` and `name`.";
   }
-  if (mode !== "sentinel") return null;
-  return "The server is a Sentinel, which stores no data. Connect with the options `sentinels` and `name`.";
+  if (!/^ERR unknown command ['`](?:json|ft|ts|bf|cf|cms|topk|tdigest)\./i.test(message)) return null;
+  return "The server has no module with this command. Redis 8 has JSON, Search, time series and probabilistic types.";
 }
 
 const TLS_ALERT = 0x15;

@@ -119,6 +119,7 @@ export class BulkBatch extends PipelineRun {
     }
     this.pipeline ??= new this.PipelineClass(this.client, false, this);
     this.method.apply(this.pipeline, args);
+    this.carrier = null;
     // Servers have no nested transactions.
     if (isExec) this.openTransactions = 0;
   }

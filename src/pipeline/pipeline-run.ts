@@ -311,7 +311,7 @@ export class PipelineRun implements Completion, BatchFacts {
   /** Sends part after part. A cluster detaches commands from the batch, so `left` shows when a part is complete. */
   private async sendParts(commands: readonly Command[], size: number): Promise<void> {
     let next = 0;
-    while (next < commands.length) {
+    while (next < commands.length && this.left > 0) {
       const part = commands.slice(next, next + size);
       next += part.length;
       const batch = new Batch(this.batch.kind, 0, null);
@@ -320,12 +320,13 @@ export class PipelineRun implements Completion, BatchFacts {
         batch.add(command);
         if (command.extra?.script) command.extra.scriptBatch = batch;
       }
-      this.pauseAt = this.left - part.length;
-      const isDone = new Promise<void>((resolve) => {
+      // Commands of later parts may be settled by their owners before.
+      this.pauseAt = commands.length - next;
+      this.client[SEND_BATCH](part);
+      if (this.left <= this.pauseAt) continue;
+      await new Promise<void>((resolve) => {
         this.onPartDone = resolve;
       });
-      this.client[SEND_BATCH](part);
-      await isDone;
     }
   }
 
@@ -339,8 +340,7 @@ export class PipelineRun implements Completion, BatchFacts {
       this.rows[index] = row;
       if (this.callbacks !== null) this.callbacks.get(index)?.(row);
     }
-    if (--this.left !== this.pauseAt) return;
-    this.onPartDone?.();
+    if (--this.left <= this.pauseAt) this.onPartDone?.();
     if (this.left === 0) this.finish();
   }
 

@@ -107,7 +107,7 @@ export class InputBuffer {
     const filled = this.end - this.start + arrivingBytes;
     // The last read filled the block, so more bytes are waiting.
     const isTooSmall = this.end === old.length && old.length < SLAB_BYTES;
-    let block = neededBytes > old.length ? blockPool.acquireRetained(neededBytes) : null;
+    let block = neededBytes > old.length ? blockPool.acquireRetained(Math.max(neededBytes, filled)) : null;
     if (block === null && (filled > old.length || isTooSmall)) {
       // The length of a line is not known in advance.
       const wanted = Math.min(neededBytes || Number.POSITIVE_INFINITY, old.length * 2);

@@ -54,7 +54,7 @@ export class OutputBuffer {
     this.closedBytes += buffer.length;
   }
 
-  /** The collected bytes. `release` or `forget` them once they are written. */
+  /** The collected bytes. Released once they are written. */
   take(): FlushBytes {
     this.closePiece();
     const { segments, blocks } = this;
@@ -87,7 +87,13 @@ export function releaseFlush({ segments, blocks }: FlushBytes): void {
   if (segments.length > 1) segments.forEach(returnCopy);
 }
 
-/** A stream may read the flush at any later time: no memory of it is reused. */
-export function forgetFlush({ segments }: FlushBytes): void {
-  segments.forEach(holdCopy);
+/** For a stream that may read the flush at any later time: segments whose memory is not reused. */
+export function keptSegments({ segments, blocks }: FlushBytes): readonly Buffer[] {
+  const kept = segments.map((segment) => {
+    if (blocks.some(({ buffer }) => buffer === segment.buffer)) return Buffer.from(segment);
+    holdCopy(segment);
+    return segment;
+  });
+  for (const block of blocks) blockPool.release(block);
+  return kept;
 }

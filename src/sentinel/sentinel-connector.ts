@@ -266,14 +266,18 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     stopTimer(this.renewal);
   }
 
-  /** Finds a Sentinel that answers, and subscribes to it, which asks for the master again. */
+  /**
+   * Asks for the master, because a failover may have been announced without a subscription; then subscribes to
+   * the next Sentinel.
+   */
   private async listenAgain(): Promise<void> {
     const attempt = new Attempt();
     this.attempt = attempt;
     const address = await this.askAll(attempt, () => {});
     if (attempt.isCancelled) return;
     if (address === null) this.onDetectorReconnecting();
-    else await this.detectFailovers();
+    else if (this.leadsTo(address)) await this.detectFailovers();
+    else this.onSwitch(this.answered);
   }
 
   private leadsTo({ host, port }: NodeAddress): boolean {

@@ -96,7 +96,9 @@ describe("messages of a first connection", () => {
 
   it("a command while there is no connection and none may wait", async () => {
     redis = new Redis({ lazyConnect: true, enableOfflineQueue: false });
-    expectHint(await failureOf(redis.get("a")), /^Stream isn't writeable/, /event `ready`/);
+    const failure: Hinted = await failureOf(redis.get("a"));
+    expect(failure.message).to.match(/^Stream isn't writeable/);
+    expect(failure.hint).to.match(/event `ready`/);
   });
 
   it("a script in the form of another client", () => {

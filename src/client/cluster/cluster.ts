@@ -400,7 +400,9 @@ function passOn<Options extends object>(
 function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURCE] {
   return {
     tally: cluster[TALLY],
-    isLogging: pipelineDebug.enabled,
+    get isLogging() {
+      return pipelineDebug.enabled;
+    },
     get isPatched() {
       return isPatched(cluster.sendCommand) || isPatched(Redis.prototype.sendCommand);
     },

@@ -51,7 +51,7 @@ class Bench {
         this.queue.push(this.newCommand());
         break;
       case "batch":
-        for (let i = 0; i < step.count; i++) this.queue.push(this.newCommand());
+        this.queue.pushBatch(Array.from({ length: step.count }, () => this.newCommand()));
         break;
       case "write":
         this.write(step.count);
@@ -191,6 +191,27 @@ describe("the command queue", () => {
     const left = queue.takeAll().unsent;
     expect(left.filter((command) => kept.includes(command))).to.deep.equal(kept);
     kept[0]?.fail(new Error("the connection is lost"));
+  });
+
+  it("takes a large batch as a whole: commands that were given up stay so, and the others are not written", () => {
+    const queue = new CommandQueue();
+    const batch = Array.from({ length: 2000 }, () => new Command(get, ["k"], false, IGNORED));
+    // As a lost connection leaves them.
+    for (const command of batch) command.state = CommandState.Sent;
+    const isGivenUp = (index: number): boolean => index % 3 === 0;
+    batch.forEach((command, index) => void (isGivenUp(index) && command.fail(new Error("timed out"))));
+    queue.pushBatch(batch);
+    expect(batch.map(({ state }) => state)).to.deep.equal(
+      batch.map((_, index) => (isGivenUp(index) ? CommandState.Settled : CommandState.Queued)),
+    );
+    expect([queue.unsent, queue.inFlight]).to.deep.equal([2000, 0]);
+    const small = [0, 1].map(() => new Command(get, ["k"], false, IGNORED));
+    for (const command of small) command.state = CommandState.Sent;
+    small[0]?.fail(new Error("timed out"));
+    queue.pushBatch(small);
+    expect(small.map(({ state }) => state)).to.deep.equal([CommandState.Settled, CommandState.Queued]);
+    for (const command of small) command.fail(new Error("the test is over"));
+    for (const command of batch) command.fail(new Error("the test is over"));
   });
 
   it("counts the bytes of unanswered and of unsent commands, without those that are given up", () => {

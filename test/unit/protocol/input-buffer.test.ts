@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { BlockPool, MAX_POOLED_BYTES, MIN_BLOCK_BYTES } from "../../../src/protocol/block-pool";
+import { BlockPool, blockPool, MAX_POOLED_BYTES, MIN_BLOCK_BYTES } from "../../../src/protocol/block-pool";
 import { InputBuffer } from "../../../src/protocol/input-buffer";
 import { Parser } from "../../../src/protocol/parser";
 import { RecordingSink, viaReserve } from "./recording-sink";
@@ -32,6 +32,14 @@ describe("input buffer", () => {
     step(input, "jk", 1);
     expect(unread(input)).to.equal("k");
     expect(input.origin + input.start).to.equal(10);
+  });
+
+  it("has room for a chunk that is larger than what its value needs", () => {
+    blockPool.release(Buffer.allocUnsafeSlow(64 * 1024));
+    const input = new InputBuffer();
+    input.append(Buffer.alloc(10_000, "a"), 0);
+    input.append(Buffer.alloc(65_536, "b"), 20_000);
+    expect(unread(input)).to.equal("a".repeat(10_000) + "b".repeat(65_536));
   });
 
   it("lends one slab to all that have nothing unread", () => {

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import {
   type FlushBytes,
-  forgetFlush,
+  keptSegments,
   OutputBuffer,
   releaseFlush,
 } from "../../../src/protocol/output-buffer";
@@ -25,18 +25,17 @@ describe("OutputBuffer", () => {
     expect(memoryOf(output.take())).to.equal(memoryOf(first));
   });
 
-  it("never uses a block again of a flush that was forgotten, or that is not released", () => {
+  it("never uses a block again of a flush that is not released, nor the memory of kept segments", () => {
     const output = new OutputBuffer();
-    const held: { flush: FlushBytes; byte: number }[] = [];
+    const held: { segments: readonly Buffer[]; byte: number }[] = [];
     for (let byte = 1; byte < 200; byte++) {
       for (let piece = 0; piece < byte % 4; piece++) fill(output, byte, 1 + ((byte * 7919) % 50_000));
       const flush = output.take();
       if (byte % 3 === 0) releaseFlush(flush);
-      else held.push({ flush, byte });
-      if (byte % 3 === 1) forgetFlush(flush);
+      else held.push({ segments: byte % 3 === 1 ? keptSegments(flush) : flush.segments, byte });
     }
-    for (const { flush, byte } of held) {
-      for (const piece of flush.segments) expect(piece.every((one) => one === byte)).to.equal(true);
+    for (const { segments, byte } of held) {
+      for (const piece of segments) expect(piece.every((one) => one === byte)).to.equal(true);
     }
   });
 });

@@ -128,7 +128,7 @@ describe("parser: limits", () => {
     }
   });
 
-  it("takes errors and statuses of any length", () => {
+  it("takes errors and statuses of up to 16 MiB, and fails the command of a longer one", () => {
     for (const feed of FEEDS) {
       const text = "x".repeat(MAX_LINE_BYTES * 5);
       expect(parse([`+${text}\r\n:1\r\n`], 0, feed)).to.deep.equal([
@@ -139,7 +139,10 @@ describe("parser: limits", () => {
       expect([kind, error.message]).to.deep.equal(["error", `ERR ${text}`]);
     }
     const long = "x".repeat(17 * 1024 * 1024);
-    for (const feed of FEEDS) expect(parse([`+${long}\r\n`], 0, feed)[0]![1] === long).to.equal(true);
+    for (const feed of FEEDS) {
+      const [failed, next] = parse([`+${long}\r\n:1\r\n`], 0, feed) as [[string, Error], unknown];
+      expect([failed[0], failed[1].name, next]).to.deep.equal(["error", "ReplyTooLongError", ["reply", 1]]);
+    }
   });
 
   it("gives up on a number of 32 MiB after 64 KiB", () => {
