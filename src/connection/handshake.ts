@@ -331,7 +331,7 @@ function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
 }
 
 /** Without any, the connection belongs to the user `default`, who needs no password. */
-function hasAny({ username, password }: Credentials): boolean {
+export function hasAny({ username, password }: Credentials): boolean {
   return Boolean(username) || Boolean(password);
 }
 

@@ -2,18 +2,6 @@
 
 import type { Socket } from "node:net";
 import type { Connection } from "../connection/connection";
-import { request } from "../connection/handshake";
-
-/** The rows of these connections, or all rows without a list; null if they are unavailable. */
-export async function listClients(
-  connection: Connection,
-  ids: readonly number[] | null,
-): Promise<readonly string[] | null> {
-  const answer = await request(connection, "client", ids === null ? ["list"] : ["list", "id", ...ids]);
-  if (answer.error === null) return String(answer.value).split("\n");
-  // Before 6.2 the list has no filters.
-  return ids !== null && /syntax/i.test(answer.said) ? listClients(connection, null) : null;
-}
 
 /** The row of a connection: by its ID, or else by its address, which a network may have translated. */
 export function rowOf(rows: readonly string[], { clientId, socket }: Connection): string | undefined {

@@ -10,6 +10,7 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import {
   beginHandshake,
+  type Credentials,
   type Databases,
   type HandshakeListener,
   type HandshakeOptions,
@@ -53,13 +54,20 @@ export interface EstablishmentDeps {
   isLoginRefused: boolean;
 }
 
+/** Sends commands behind a handshake, and withdraws them when they cannot be served. */
+export interface EarlySender {
+  readonly length: number;
+  send(credentials: Credentials): void;
+  withdraw(refusal: Error | null): void;
+}
+
 export interface EstablishmentOwner {
   /** The connector could not reach the server. */
   onUnreachable(error: Error): void;
   /** A named error of a connector. */
   onNamedError(type: string, error: Error): void;
   /** Undefined: no commands follow the handshake. */
-  readonly current?: { readonly early: { readonly length: number; send(): void; withdraw(): void } };
+  readonly current?: { readonly early: EarlySender };
   /** The handshake is complete. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /**
@@ -109,7 +117,7 @@ export class Establishment implements HandshakeListener {
       // The source of the credentials failed: it is asked again for the next attempt.
       this.onOutcome({ kind: "failed", error: toError(error), isTransient: true });
     }
-    if (!this.isOver) this.owner.current?.early.send();
+    if (!this.isOver) this.owner.current?.early.send(this.credentials);
   }
 
   /** Ends the attempt: it succeeded, failed, or its connection closed. */
@@ -166,7 +174,7 @@ export class Establishment implements HandshakeListener {
   }
 
   onSecondLogin(): void {
-    if (!this.isOver) this.owner.current?.early.withdraw();
+    if (!this.isOver) this.owner.current?.early.withdraw(null);
   }
 
   onOutcome(outcome: HandshakeOutcome): void {
@@ -179,7 +187,7 @@ export class Establishment implements HandshakeListener {
         this.owner.onEstablished(outcome.info, this.credentials);
         return;
       case "loading":
-        this.owner.current?.early.withdraw();
+        this.owner.current?.early.withdraw(null);
         this.timer = startTimer(() => void this.askAgain(), outcome.delayMs);
         return;
       case "failed":

@@ -180,7 +180,16 @@ export function retryPolicyOf(options: LinkOptions): RetryPolicy {
   return options.retryPolicy ?? LINK_DEFAULTS.retryPolicy;
 }
 
+/** The latest text and its parts: the errors of many commands contain the same string. */
+let latest: Pick<LinkOptions, "host" | "port"> & { readonly text: string } = {
+  host: "",
+  port: 0,
+  text: ":0",
+};
+
 /** `host:port` or the path of the unix socket. */
 export function serverOf({ path, host, port }: LinkOptions): string {
-  return path ? String(path) : `${host}:${port}`;
+  if (path) return String(path);
+  if (latest.host !== host || latest.port !== port) latest = { host, port, text: `${host}:${port}` };
+  return latest.text;
 }

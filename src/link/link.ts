@@ -181,7 +181,7 @@ export class Link implements Dispatcher, MovableLink {
     const { status } = this;
     if (status === "end") return;
     this.mover.onLost();
-    if (status === "connect") this.current.early.withdraw();
+    if (status === "connect") this.current.early.withdraw(new ConnectionClosedError());
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
@@ -406,6 +406,11 @@ export class Link implements Dispatcher, MovableLink {
     return this.reconnection.attempts > (this.hasBeenReady ? 1 : 0);
   }
 
+  /** The first attempt of a client of one server. */
+  get isFresh(): boolean {
+    return !this.hasBeenReady && this.reconnection.attempts === 0 && this.deps.takeover === null;
+  }
+
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
     const { connector } = this;
@@ -433,7 +438,7 @@ export class Link implements Dispatcher, MovableLink {
    * reason.
    */
   onRefused(error: Error, isTransient: boolean): void {
-    this.current.early.withdraw();
+    this.current.early.withdraw(error);
     if (!isTransient) this.leftovers.failWaiting(() => error);
     this.report("error", error);
     this.reconnect();

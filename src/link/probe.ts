@@ -8,7 +8,7 @@ import type { ConnectionLife } from "../connection/connection";
 import { Connection } from "../connection/connection";
 import { type Credentials, request } from "../connection/handshake";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
-import { isArriving, isHeld, isHeldIn, listClients, numberIn, rowOf } from "./client-list";
+import { isArriving, isHeld, isHeldIn, numberIn, rowOf } from "./client-list";
 import { failRequests } from "./leftovers";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { alone, dialAgain, introduce, type Peer } from "./side-connection";
@@ -90,7 +90,8 @@ export class Probe implements ConnectionLife {
     if (outcome.kind !== "ready") this.conclude(verdictOnRefusal(outcome));
     else {
       const isSameRun = await this.isSameRun(connection.serverRunId);
-      this.conclude(this.judge(await this.listRows(connection.clientId), isSameRun));
+      const list = await this.listClients(connection.clientId);
+      this.conclude(list === null ? Verdict.Unknown : this.judge(list, isSameRun));
     }
   }
 
@@ -102,19 +103,29 @@ export class Probe implements ConnectionLife {
     return found === null ? null : found[1] === runId;
   }
 
-  /** Null if they are unavailable, or do not contain the connection that requested them. */
-  private async listRows(clientId: number | null): Promise<readonly string[] | null> {
+  /** Null if it is unavailable, or does not contain the connection that requested it. */
+  private async listClients(clientId: number | null): Promise<string | null> {
+    const list = await this.askForClients(clientId);
     const ownId = this.connection.clientId;
-    const ids = [clientId, ownId].filter((id) => id !== null);
-    const rows = await listClients(this.connection, clientId === null ? null : ids);
-    if (ownId === null || clientId === null) return rows;
-    return rows?.some((row) => numberIn(row, "id") === ownId) ? rows : null;
+    if (list === null || ownId === null || clientId === null) return list;
+    return list.split("\n").some((row) => numberIn(row, "id") === ownId) ? list : null;
   }
 
-  private judge(list: readonly string[] | null, isSameRun: boolean | null): Verdict {
-    if (list === null || isSameRun === false) return Verdict.Unknown;
+  private async askForClients(clientId: number | null): Promise<string | null> {
+    const ids = [clientId, this.connection.clientId].filter((id) => id !== null).map(String);
+    const which = clientId === null ? [] : ["id", ...ids];
+    const answer = await request(this.connection, "client", ["list", ...which]);
+    if (answer.error === null) return String(answer.value);
+    // Before 6.2 the list has no filters.
+    if (clientId === null || !/syntax/i.test(answer.said)) return null;
+    const whole = await request(this.connection, "client", ["list"]);
+    return whole.error === null ? String(whole.value) : null;
+  }
+
+  private judge(list: string, isSameRun: boolean | null): Verdict {
+    if (isSameRun === false) return Verdict.Unknown;
     const { connection, silentMs } = this.target;
-    const rows = list.filter((row) => row.includes(" qbuf="));
+    const rows = list.split("\n").filter((row) => row.includes(" qbuf="));
     const row = rowOf(rows, connection);
     if (row === undefined) {
       // The server may hold another client in the command that the silent connection waits for.

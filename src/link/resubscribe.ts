@@ -1,7 +1,7 @@
 /**
  * Restores subscriptions on a new connection: one SUBSCRIBE with all channels, one PSUBSCRIBE with all
  * patterns, and one SSUBSCRIBE for each shard channel, because they may be in different slots. A server refuses all
- * names of a command because of one, so each name of a refused command is sent again on its own.
+ * names of a command because of one. Each half of a refused command is sent again until the refused names are found.
  */
 
 import { Origin } from "../command/command";
@@ -83,12 +83,14 @@ export function restoreSubscriptions(
   };
   /** A refused name is no longer subscribed. */
   const refuse = (kind: SubscriptionKind, names: Buffer[], error: ReplyError): void => {
-    for (const name of names) {
-      if (names.length > 1) send(kind, [name]);
-      else {
-        subscriptions.delete(kind, name);
-        onNameRefused(kind, name, error);
-      }
+    const half = names.length >> 1;
+    const [name] = names;
+    if (half > 0) {
+      send(kind, names.slice(0, half));
+      send(kind, names.slice(half));
+    } else if (name !== undefined) {
+      subscriptions.delete(kind, name);
+      onNameRefused(kind, name, error);
     }
   };
   send(SubscriptionKind.Channel, subscriptions.names(SubscriptionKind.Channel));

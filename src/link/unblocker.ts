@@ -15,7 +15,7 @@ import { ConnectionState } from "../connection/connection-state";
 import { request } from "../connection/handshake";
 import { deadlines } from "../util/deadlines";
 import { startTimer, stopTimer } from "../util/scheduling";
-import { isHeldIn, listClients, numberIn, rowOf } from "./client-list";
+import { isHeldIn, numberIn, rowOf } from "./client-list";
 import type { CredentialSource } from "./credentials";
 import type { LinkOptions } from "./link-options";
 import { canReach, openBeside, type Peer } from "./side-connection";
@@ -142,8 +142,11 @@ export class Unblocker {
     command: Command,
   ): Promise<number | Outcome> {
     const { clientId } = connection;
-    const rows = await listClients(side, clientId === null ? null : [clientId]);
-    const row = rowOf(rows ?? [], connection);
+    let answer = await request(side, "client", clientId === null ? ["list"] : ["list", "id", clientId]);
+    // Servers before 6.2 have no LIST ID.
+    if (answer.error !== null && clientId !== null) answer = await request(side, "client", ["list"]);
+    if (answer.error !== null) return "impossible";
+    const row = rowOf(String(answer.value).split("\n"), connection);
     if (row === undefined) return "impossible";
     return isHeldIn(row, command.spec.lowerName) ? numberIn(row, "id") : "not yet";
   }

@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { type Command, CommandState } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
+import { ReplyError } from "../../../src/errors";
 import { AbstractConnector } from "../../../src/link/connector";
 import { EarlyCommands } from "../../../src/link/early-commands";
 import { OfflineQueue } from "../../../src/link/offline-queue";
@@ -37,9 +38,12 @@ describe("EarlyCommands", () => {
     readonly isOwnSocket?: boolean;
     readonly connector?: AbstractConnector;
     readonly monitor?: boolean;
+    readonly retryPolicy?: "at-least-once" | "at-most-once";
     readonly isSubscribed?: boolean;
     readonly agreed?: number;
     readonly hasFailedAttempt?: boolean;
+    readonly isFresh?: boolean;
+    readonly password?: string;
   }
 
   /** Sends what may be sent, with these commands waiting. */
@@ -55,14 +59,15 @@ describe("EarlyCommands", () => {
     const early = new EarlyCommands(
       { connection, agreed: now.agreed ?? 0, send: (command) => void onConnection.push(command) },
       {
-        options: { monitor: now.monitor ?? false },
+        options: { monitor: now.monitor ?? false, retryPolicy: now.retryPolicy },
         connector: now.connector ?? new AnyServer(),
         offline,
         subscriptions: { isEmpty: !now.isSubscribed },
         hasFailedAttempt: now.hasFailedAttempt ?? false,
+        isFresh: now.isFresh ?? false,
       },
     );
-    early.send();
+    early.send(now.password === undefined ? {} : { password: now.password });
     expect(early.length).to.equal(onConnection.length);
     return early;
   }
@@ -89,14 +94,22 @@ describe("EarlyCommands", () => {
     expect(onConnection).to.deep.equal([other]);
   });
 
-  it("sends no write", () => {
-    send([get(), set(), get()]);
-    expect([names(onConnection), names(offline.pending())]).to.deep.equal([["get"], ["set", "get"]]);
+  it("sends writes only in the first attempt, without a login or database, if they may be sent again", () => {
+    const isSent = (now: Situation): boolean => {
+      offline.takeAll();
+      onConnection = [];
+      send([set()], now);
+      return onConnection.length === 1;
+    };
+    expect(isSent({ isFresh: true, retryPolicy: "at-least-once" })).to.equal(true);
+    expect(isSent({ isFresh: true, retryPolicy: "at-most-once" })).to.equal(false);
+    expect(isSent({ isFresh: false, retryPolicy: "at-least-once" })).to.equal(false);
+    expect(isSent({ isFresh: true, retryPolicy: "at-least-once", password: "p" })).to.equal(false);
   });
 
   it("sends no command early whose effect is not known", () => {
     const unknown = made.make("module.command", "k");
-    send([unknown]);
+    send([unknown], { isFresh: true, retryPolicy: "at-least-once" });
     expect([onConnection, offline.pending()]).to.deep.equal([[], [unknown]]);
   });
 
@@ -115,12 +128,12 @@ describe("EarlyCommands", () => {
     });
   }
 
-  it("takes them back as never written, and drops the replies", () => {
-    const [written, waits, settled] = [get(), get(), get()];
-    const early = send([written, waits, settled]);
+  it("takes them back as never written when no server has run them, and drops the replies", () => {
+    const [written, waits, settled] = [set(), get(), get()];
+    const early = send([written, waits, settled], { isFresh: true });
     written.state = CommandState.Sent;
     settled.fail(new Error("given up"));
-    early.withdraw();
+    early.withdraw(null);
     expect(offline.pending()).to.deep.equal([written, waits]);
     expect([written.state, written.mayHaveRun, waits.state]).to.deep.equal([
       CommandState.Queued,
@@ -137,6 +150,22 @@ describe("EarlyCommands", () => {
     expect(early.length).to.equal(0);
   });
 
+  it("knows that a refusal of the client ran none, and that another error may have run a written write", () => {
+    const mayHaveRun = (refusal: Error): boolean[] => {
+      offline.takeAll();
+      onConnection = [];
+      const commands = [set(), get(), set()];
+      const early = send(commands, { isFresh: true });
+      for (const one of commands.slice(0, 2)) one.state = CommandState.Sent;
+      early.withdraw(refusal);
+      return commands.map((one) => one.mayHaveRun);
+    };
+    for (const text of ["NOAUTH Authentication required.", "LOADING Redis is loading the dataset in memory"])
+      expect(mayHaveRun(new ReplyError(text)), text).to.deep.equal([false, false, false]);
+    expect(mayHaveRun(new ReplyError("ERR invalid DB index"))).to.deep.equal([true, false, false]);
+    expect(mayHaveRun(new Error("NOAUTH"))).to.deep.equal([true, false, false]);
+  });
+
   it("takes them back after an error that tells that no server of this kind is there, not after another one", () => {
     const one = get();
     const early = send([one]);
@@ -149,7 +178,7 @@ describe("EarlyCommands", () => {
   it("has none to take back once the connection is ready", () => {
     const early = send([get()]);
     early.release();
-    early.withdraw();
+    early.withdraw(null);
     expect([onConnection.length, offline.length]).to.deep.equal([1, 0]);
   });
 
@@ -161,7 +190,7 @@ describe("EarlyCommands", () => {
     extra.sentAtMs = 5;
     const early = send([one]);
     one.state = CommandState.Sent;
-    early.withdraw();
+    early.withdraw(null);
     expect([one.group?.isStarted, extra.sentAtMs]).to.deep.equal([false, 0]);
   });
 });

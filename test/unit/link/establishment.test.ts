@@ -28,8 +28,8 @@ describe("Establishment", () => {
   let credentials: () => object | null | Promise<object>;
   /** Commands that were sent behind the handshake. */
   let followers: number;
-  /** The handshakes behind which commands could be sent. */
-  let sent: number;
+  /** The credentials of each handshake behind which commands could be sent. */
+  let sentWith: unknown[];
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -44,7 +44,7 @@ describe("Establishment", () => {
     connection = new ModelConnection();
     told = [];
     followers = 0;
-    sent = 0;
+    sentWith = [];
     credentials = () => ({ password: "pw" });
   });
 
@@ -55,7 +55,7 @@ describe("Establishment", () => {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
       current: {
-        early: { length: followers, send: () => void sent++, withdraw: () => {} },
+        early: { length: followers, send: (used: unknown) => void sentWith.push(used), withdraw: () => {} },
       },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
@@ -177,15 +177,15 @@ describe("Establishment", () => {
     expect(unhandled).to.deep.equal([]);
   });
 
-  it("lets commands follow its handshake, unless it is over", async () => {
+  it("lets commands follow its handshake, with the credentials of that, unless it is over", async () => {
     const made = await dialled();
     await Promise.all([made.introduce({ db: 0 }), turn()]);
-    expect(sent).to.equal(1);
+    expect(sentWith).to.deep.equal([{ password: "pw" }]);
     made.stop();
     const other = await dialled();
     other.stop();
     await other.introduce({ db: 0 });
-    expect(sent).to.equal(1);
+    expect(sentWith).to.have.length(1);
   });
 
   it("is refused when the server says so, and when the source of credentials fails", async () => {

@@ -181,15 +181,16 @@ describe("Link, when it is told to", () => {
     expect(reported).to.deep.equal([other]);
   });
 
-  it("knows whether an attempt has failed since it was ready", async () => {
-    expect(link.hasFailedAttempt).to.equal(false);
+  it("knows whether its first attempt is still to come, and whether one has failed", async () => {
+    const state = (): boolean[] => [link.isFresh, link.hasFailedAttempt];
+    expect(state()).to.deep.equal([true, false]);
     isRefused = true;
     link.connect().catch(() => {});
     await until(() => peers.length >= 2, "the second attempt");
-    expect(link.hasFailedAttempt).to.equal(true);
+    expect(state()).to.deep.equal([false, true]);
     isRefused = false;
     await becomes("ready");
-    expect(link.hasFailedAttempt).to.equal(false);
+    expect(state()).to.deep.equal([false, false]);
     peer.destroy();
     let failed: boolean | null = null;
     await until(() => {
@@ -197,6 +198,8 @@ describe("Link, when it is told to", () => {
       return statuses.lastIndexOf("connecting") > statuses.indexOf("ready");
     }, "an attempt");
     expect(failed ?? link.hasFailedAttempt, "the first one behind a loss").to.equal(false);
+    make({}, { takesOver: () => false, takeOver() {}, madeWhole: (all) => all });
+    expect(link.isFresh, "of a cluster").to.equal(false);
   });
 
   it("opens the next connection with the database that was selected, and reports that", async () => {

@@ -76,7 +76,7 @@ describe("restoreSubscriptions", () => {
     expect(told).to.deep.equal(["NOPERM no", "restored without names"]);
   });
 
-  it("asks again for each name of a refused command, and forgets only the refused names", () => {
+  it("asks again for the halves of a refused command, and forgets only the refused names", () => {
     subscribe(SubscriptionKind.Channel, "a", "b", "c");
     subscribe(SubscriptionKind.Pattern, "b");
     restore();
@@ -93,6 +93,7 @@ describe("restoreSubscriptions", () => {
       "subscribe a,b,c",
       "psubscribe b",
       "subscribe a",
+      "subscribe b,c",
       "subscribe b",
       "subscribe c",
     ]);
