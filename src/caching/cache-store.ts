@@ -14,6 +14,7 @@
 
 import type { CommandSpec, ReplyMapper } from "../command/command-spec";
 import { slotOfKey } from "../command/slot";
+import { INSPECT } from "../util/inspect";
 import type { TrackedConnection } from "./tracked-connection";
 import { ELEMENT_BYTES, sizeOfText } from "./values";
 
@@ -148,6 +149,11 @@ export class CacheStore {
   /** Removes a node when no reply or read depends on it any more. */
   closeNode(node: KeyNode): void {
     if (!node.hasReplies && node.uses === 0 && this.has(node)) this.forget(node);
+  }
+
+  /** Cached values do not reach logs. */
+  [INSPECT](): string {
+    return `CacheStore { size: ${this.size}, bytes: ${this.bytes} }`;
   }
 
   /**

@@ -30,7 +30,6 @@ import { ParserError, ReplyError } from "../errors";
 import type { ServerContext } from "../observability/channels";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
-import { INSPECT, type InspectArguments } from "../util/inspect";
 import { clockMs } from "../util/scheduling";
 import { CacheReport, type CacheStats } from "./cache-report";
 import { type CachedReply, CacheStore, type Question, textOfQuestion } from "./cache-store";
@@ -254,11 +253,6 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   clear(): void {
     this.store.dropAll();
-  }
-
-  /** Cached values do not reach logs. */
-  [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
-    return `Cache ${inspect(this.stats(), style)}`;
   }
 
   stats(): CacheStats {
