@@ -42,20 +42,50 @@ export interface TimeoutDetails {
   readonly server: string;
 }
 
-/** Joined, because a concatenated text would keep each of its pieces in memory. */
+/** The parts of the text that most commands of one event share. */
+interface SharedText {
+  readonly of: TimeoutDetails;
+  readonly begin: string;
+  readonly end: string;
+}
+
+/** The parts that were used last. Without them, each text would keep a string in memory for each of its pieces. */
+let latest: SharedText | null = null;
+
 function whereItWas(details: TimeoutDetails): string {
-  const { phase, elapsedMs, queuedMs, commandsAhead, bytesAhead, server, mayHaveRun } = details;
-  const ahead = `with ${commandsAhead} command${commandsAhead === 1 ? "" : "s"} ahead of it`;
+  if (latest === null || !isShared(latest.of, details)) latest = sharedText(details);
+  const { commandsAhead } = details;
+  const noun = commandsAhead === 1 ? " command ahead of it" : " commands ahead of it";
+  return `${latest.begin}${commandsAhead}${noun}${latest.end}`;
+}
+
+function isShared(one: TimeoutDetails, other: TimeoutDetails): boolean {
+  return (
+    one.elapsedMs === other.elapsedMs &&
+    one.queuedMs === other.queuedMs &&
+    one.phase === other.phase &&
+    one.bytesAhead === other.bytesAhead &&
+    one.server === other.server &&
+    one.mayHaveRun === other.mayHaveRun
+  );
+}
+
+function sharedText(details: TimeoutDetails): SharedText {
+  const { phase, elapsedMs, queuedMs, bytesAhead, server, mayHaveRun } = details;
   if (phase === "queued") {
     const fate = mayHaveRun
       ? "It was written to an earlier connection, which was lost. It may have run"
       : "It was not sent";
-    return [`after ${elapsedMs} ms in the queue for ${server}`, `${ahead}. ${fate}`].join(" ");
+    const begin = `after ${elapsedMs} ms in the queue for ${server} with `;
+    return { of: details, begin, end: `. ${fate}` };
   }
-  const way = phase === "sent" ? `of sending to ${server}` : `of waiting for ${server}`;
-  const unsent = phase === "sent" ? ` and ${bytesAhead} bytes unsent` : "";
-  const times = `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms`;
-  return [times, way, `${ahead}${unsent}. It may still run`].join(" ");
+  const isSending = phase === "sent";
+  const way = isSending ? `of sending to ${server}` : `of waiting for ${server}`;
+  return {
+    of: details,
+    begin: `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms ${way} with `,
+    end: isSending ? ` and ${bytesAhead} bytes unsent. It may still run` : ". It may still run",
+  };
 }
 
 /**
