@@ -38,12 +38,10 @@ import type { PipelineTarget } from "./pipeline-trace";
 export { commandChannel } from "../observability/channels";
 export { hooks } from "../observability/hooks";
 
-/** Of pipelines, transactions and bulks. Clients read its state once. */
-export const pipelineDebug = debugLog("pipeline");
-
 const debug = debugLog("redis");
 const commandDebug = debugLog("command");
 const connectionDebug = debugLog("connection");
+const pipelineDebug = debugLog("pipeline");
 
 /**
  * The async scope of commands that a connection sends on its own account: the call that runs at that time did
@@ -124,6 +122,7 @@ export class ClientTracer implements CommandWriter {
   private reason: Error | undefined;
   /** Read once for each connection: reading the environment takes longer than a flush may. */
   isLogging = false;
+  isLoggingBatches = false;
   private work: ConnectionContext | null = null;
   private lostAtMs: number | null = null;
 
@@ -188,6 +187,7 @@ export class ClientTracer implements CommandWriter {
     const epoch = this.attempts++;
     this.reason = undefined;
     this.isLogging = commandDebug.enabled;
+    this.isLoggingBatches = pipelineDebug.enabled;
     connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
     this.attempt = null;
     this.connecting = null;

@@ -20,7 +20,6 @@ import {
   flushesSoFar,
   isPatched,
   noteClient,
-  pipelineDebug,
   type TraceSource,
   tellGathered,
 } from "./client-tracer";
@@ -35,7 +34,7 @@ import {
   type Loan,
   leasing,
   type PooledConnection,
-} from "./leases/late-features";
+} from "./late-features";
 import { LendingClient } from "./leases/lending-client";
 import { observeOptions } from "./options/live-options";
 import { type Defaults, defaultOptions, type RedisOptions } from "./options/redis-options";
@@ -63,7 +62,7 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
-export type * from "./leases/late-features";
+export type * from "./late-features";
 export { flushesSoFar, isPatched, leasing, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
@@ -415,7 +414,7 @@ export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
 /** The client as tracers see it. A class, because every client has one. */
 class RedisSource implements TraceSource {
   get isLogging(): boolean {
-    return pipelineDebug.enabled;
+    return this.tracer.isLoggingBatches;
   }
 
   constructor(

@@ -400,9 +400,7 @@ function passOn<Options extends object>(
 function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURCE] {
   return {
     tally: cluster[TALLY],
-    get isLogging() {
-      return pipelineDebug.enabled;
-    },
+    isLogging: pipelineDebug.enabled,
     get isPatched() {
       return isPatched(cluster.sendCommand) || isPatched(Redis.prototype.sendCommand);
     },
