@@ -229,8 +229,9 @@ export class CommandLimit extends Limit {
     command: Command,
     private readonly context: LimitContext,
     /**
-     * The time from the write for which the server may hold the command, beyond the limit. Null: a limit of `with()`,
-     * whose message says where the time was spent. The API fixes the message of `commandTimeout`.
+     * The time in ms for which the server may hold the written command beyond the limit. Null: the limit comes from
+     * `with()`, and the error message names the queue or the server that used up the time. The error of
+     * `commandTimeout` has the message of ioredis.
      */
     private readonly heldMs: number | null,
   ) {
