@@ -20,7 +20,7 @@ import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import { LatePart } from "../util/late-part";
 import { type CacheView, NO_CACHE } from "./cache-view";
 import type { CachedClient, Caching, LinkTracker } from "./caching";
-import { leasing } from "./leases/late-features";
+import { leasing } from "./late-features";
 import type { LeaseOwner, Leases } from "./leases/leasing";
 import { timeouts } from "./limiting";
 import { type MaintenanceOptions, movers } from "./maintenance/maintenance";

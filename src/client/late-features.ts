@@ -1,39 +1,22 @@
 /** The features of a client that are loaded on first use. */
 
-import { LatePart } from "../../util/late-part";
+import { LatePart } from "../util/late-part";
 
-export type {
-  ConsumeHandlerOptions,
-  ConsumeOptions,
-  MessageHandler,
-  StreamMessages,
-  StreamValue,
-} from "../consumers/consume";
-export type { Lock, LockOptions } from "../locks/lock";
-export type {
-  ExecReply,
-  Keys,
-  LeasedConnection,
-  LeaseOptions,
-  LendTerms,
-  Loan,
-  PooledConnection,
-  ReplyRows,
-  TransactionOptions,
-  Unsent,
-} from "./leasing";
+export type * from "./consumers/consume";
+export type * from "./leases/leasing";
+export type * from "./locks/lock";
 
 /** `lease()`, `withConnection()`, `transaction()`, and the pool of their connections. */
-export const leasing = new LatePart("leases", () => require("./leasing") as typeof import("./leasing"));
+export const leasing = new LatePart(
+  "leases",
+  () => require("./leases/leasing") as typeof import("./leases/leasing"),
+);
 
 /** `lock()`. */
-export const locking = new LatePart(
-  "locks",
-  () => require("../locks/lock") as typeof import("../locks/lock"),
-);
+export const locking = new LatePart("locks", () => require("./locks/lock") as typeof import("./locks/lock"));
 
 /** `consume()`. */
 export const consuming = new LatePart(
   "consumers",
-  () => require("../consumers/consume") as typeof import("../consumers/consume"),
+  () => require("./consumers/consume") as typeof import("./consumers/consume"),
 );

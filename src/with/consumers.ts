@@ -2,6 +2,6 @@
 
 import "./leases";
 import * as part from "../client/consumers/consume";
-import { consuming } from "../client/leases/late-features";
+import { consuming } from "../client/late-features";
 
 consuming.provide(part);

@@ -1,6 +1,6 @@
 /** Provides the code of `lease()`, `withConnection()`, `transaction()` and the option `blockingConnections`. */
 
-import { leasing } from "../client/leases/late-features";
+import { leasing } from "../client/late-features";
 import * as part from "../client/leases/leasing";
 
 leasing.provide(part);

@@ -36,7 +36,6 @@ import type { PooledConnection } from "./pooled-connection";
 export { LeasedConnection } from "./leased-connection";
 export type { LendTerms, Loan } from "./loan";
 export { PooledConnection } from "./pooled-connection";
-export type { ExecReply, ReplyRows };
 
 /** The connection to lease. */
 export interface LeaseOptions {

@@ -3,14 +3,13 @@
  * connections of their own, and the end of a client.
  */
 
+import type { ExecReply, ReplyRows } from "../../command/generated/signatures";
 import { ClientBase, LEND } from "../client-base";
 import { reportSilently } from "../events";
-import type { ReplyMappingMode } from "../types";
 import {
   type ConsumeHandlerOptions,
   type ConsumeOptions,
   consuming,
-  type ExecReply,
   type Keys,
   type LeasedConnection,
   type LendTerms,
@@ -20,12 +19,12 @@ import {
   leasing,
   locking,
   type MessageHandler,
-  type ReplyRows,
   type StreamMessages,
   type StreamValue,
   type TransactionOptions,
   type Unsent,
-} from "./late-features";
+} from "../late-features";
+import type { ReplyMappingMode } from "../types";
 
 export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   abstract readonly status: string;
