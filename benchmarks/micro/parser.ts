@@ -6,7 +6,7 @@
 import { isAscii } from "node:buffer";
 import { copyBytes } from "../../src/protocol/copy-bytes";
 import { decodeText } from "../../src/protocol/decode-value";
-import type { Message } from "../../src/protocol/message";
+import { type Message, MessagePart } from "../../src/protocol/message";
 import { Parser } from "../../src/protocol/parser";
 import type { ReplySink } from "../../src/protocol/reply-sink";
 import { Decode, type Reply } from "../../src/protocol/resp-types";
@@ -28,7 +28,7 @@ class IgnoringSink implements ReplySink {
     this.last = message;
   }
   onMessage(message: Message): void {
-    this.last = message.payloadText();
+    this.last = message.text(MessagePart.Payload);
   }
   onParserError(error: Error): void {
     throw error;

@@ -18,13 +18,13 @@
  *   a reply that may describe a missing key is stored for `absentTtlMs`: no server reports that its slot moves
  */
 
+import { prepareArguments } from "../command/argument-mappers";
 import type { Command } from "../command/command";
-import { prepareCall } from "../command/command-factory";
 import { CommandFlag, type CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
-import { keyPositions } from "../command/key-positions";
+import { keyPositions, prefixKeys } from "../command/key-positions";
 import { isMappedByUser } from "../command/reply-mappers";
 import { ParserError, ReplyError } from "../errors";
 import type { ServerContext } from "../observability/channels";
@@ -34,7 +34,7 @@ import { clockMs } from "../util/scheduling";
 import { CacheReport, type CacheStats } from "./cache-report";
 import { type CachedReply, CacheStore, type Question, textOfQuestion } from "./cache-store";
 import { Changes, Holds } from "./holds";
-import { PendingRead, type ReadListener } from "./pending-read";
+import { PendingRead } from "./pending-read";
 import { argumentTexts, isUnicode, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
 import { copyOf, hasBytes, isCopyable, keptFrom, keptFrozen, mayBeAbsence, sizeOf } from "./values";
@@ -56,7 +56,6 @@ export interface CacheSettings {
   readonly isBroadcast: boolean;
 }
 
-/** The collaborators of a cache. */
 export interface CacheDeps {
   /** Keys have changed, as callers name them; null: all may have. */
   onInvalidated(keys: string[] | null): void;
@@ -71,7 +70,7 @@ const HITS_A_TICK = 0x3ff;
 const BUFFER_SUFFIX = "Buffer";
 const UNGUARD = CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch | CommandFlag.Reset;
 
-export class ClientCache implements Dispatcher, ReadListener {
+export class ClientCache implements Dispatcher {
   /** Set before the first command. */
   next!: Dispatcher;
   /**
@@ -138,13 +137,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private lookAsSent(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const { prefix } = this;
     if (prefix === null || (prefix === "" && args.every((arg) => typeof arg !== "object"))) return null;
-    let sent: readonly string[] | null;
-    try {
-      sent = argumentTexts(prepareCall(spec, [...args], prefix, false));
-    } catch {
-      // The call itself will be refused too.
-      return null;
-    }
+    const sent = textsAsSent(spec, args, prefix);
     const key = sent?.[0];
     if (sent === null || key === undefined) return null;
     const reply = this.store.find(key, spec, sent, wantsBuffers);
@@ -220,7 +213,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.tell(this.store.dropSlot(slot));
   }
 
-  onAnswered(read: PendingRead, value: unknown): void {
+  private onAnswered(read: PendingRead, value: unknown): void {
     const { connection, nodes, followers } = read;
     this.forget(read);
     this.report.note();
@@ -237,7 +230,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.store.release(nodes);
   }
 
-  onFailed(read: PendingRead, error: Error): void {
+  private onFailed(read: PendingRead, error: Error): void {
     this.forget(read);
     this.store.release(read.nodes);
     for (const follower of read.followers) {
@@ -297,9 +290,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     return this.join(command, keys, { spec, args, wantsBuffers });
   }
 
-  /**
-   * Returns true if the same read is in flight. Otherwise this command becomes the read that later ones join.
-   */
+  /** False if no such read is in flight: this command becomes the read that later ones join. */
   private join(command: Command, keys: readonly string[], question: Question): boolean {
     this.report.note();
     const { settings } = this;
@@ -319,11 +310,16 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.counts.misses++;
     const nodes = keys.map((key) => this.store.openNode(key));
     const { asksTtl } = settings;
-    const read = new PendingRead(this, nodes, question, { bornMs, ttlMs, asksTtl });
+    const read = new PendingRead(nodes, question, { bornMs, ttlMs, asksTtl });
     this.reads.set(text, read);
     const extra = command.ensureExtra();
     extra.tracked = read;
-    extra.addHook(read);
+    extra.addHook({
+      onSettled: (error, value) => {
+        if (error === null) this.onAnswered(read, value);
+        else this.onFailed(read, error);
+      },
+    });
     return false;
   }
 
@@ -365,6 +361,17 @@ export class ClientCache implements Dispatcher, ReadListener {
     const prefix = this.prefix ?? "";
     const named = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
     if (named.length > 0) this.deps.onInvalidated(named);
+  }
+}
+
+/** The arguments of a call as they would be sent; null if they are not texts, or the call itself would be refused. */
+function textsAsSent(spec: CommandSpec, args: readonly unknown[], prefix: string): readonly string[] | null {
+  try {
+    const sent = prepareArguments(spec, [...args], false);
+    prefixKeys(spec, sent, prefix);
+    return argumentTexts(sent);
+  } catch {
+    return null;
   }
 }
 

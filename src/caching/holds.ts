@@ -61,12 +61,9 @@ export class Hold implements SettleHook {
     for (const holds of this.caches) holds.take(key);
   }
 
-  release(): void {
-    for (const key of this.keys.splice(0)) for (const holds of this.caches) holds.release(key);
-  }
-
+  /** Releases the keys. */
   onSettled(): void {
-    this.release();
+    for (const key of this.keys.splice(0)) for (const holds of this.caches) holds.release(key);
   }
 }
 
@@ -95,7 +92,7 @@ export class Changes {
 
   /** The transaction has ended without EXEC. */
   leave(): void {
-    this.open?.release();
+    this.open?.onSettled();
     this.open = null;
   }
 

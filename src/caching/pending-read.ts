@@ -1,17 +1,11 @@
 /** A read that is in flight, and the calls that wait for its reply. */
 
 import type { Command } from "../command/command";
-import type { SettleHook, TrackedRead } from "../command/command-extra";
+import type { TrackedRead } from "../command/command-extra";
 import type { CachedReply, KeyNode, Question } from "./cache-store";
 import type { TrackedConnection } from "./tracked-connection";
 
-/** Receives the outcome of a read. */
-export interface ReadListener {
-  onAnswered(read: PendingRead, value: unknown): void;
-  onFailed(read: PendingRead, error: Error): void;
-}
-
-export class PendingRead implements SettleHook, TrackedRead {
+export class PendingRead implements TrackedRead {
   connection: TrackedConnection | null = null;
   /** Commands with the same question; they are never sent. */
   readonly followers: Command[] = [];
@@ -19,7 +13,6 @@ export class PendingRead implements SettleHook, TrackedRead {
   kept: CachedReply | null = null;
 
   constructor(
-    private readonly listener: ReadListener,
     /** The nodes of its keys, in order. */
     readonly nodes: readonly KeyNode[],
     readonly question: Question,
@@ -42,10 +35,5 @@ export class PendingRead implements SettleHook, TrackedRead {
   onTimeToLive(ms: number): void {
     const { kept } = this;
     if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, this.terms.bornMs + ms);
-  }
-
-  onSettled(error: Error | null, value?: unknown): void {
-    if (error === null) this.listener.onAnswered(this, value);
-    else this.listener.onFailed(this, error);
   }
 }

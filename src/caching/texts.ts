@@ -29,11 +29,6 @@ export function sentTextOf(arg: Argument): string {
 /** The texts of all arguments; null if one is not text. Returns the given array if all are texts. */
 export function argumentTexts(args: readonly Argument[]): readonly string[] | null {
   if (args.every((arg) => typeof arg === "string")) return args as readonly string[];
-  const texts: string[] = [];
-  for (const arg of args) {
-    const text = textOf(arg);
-    if (text === null) return null;
-    texts.push(text);
-  }
-  return texts;
+  const texts = args.map(textOf);
+  return texts.includes(null) ? null : (texts as string[]);
 }

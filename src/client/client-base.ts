@@ -7,11 +7,11 @@
 import { EventEmitter } from "node:events";
 import { type Command, type Completion, MADE_BY_HAND } from "../command/command";
 import {
-  applyPrefix,
   commandError,
   largeCopies,
   makeCommand,
   nameError,
+  prefixKeys,
   prepareArguments,
   recycleArguments,
   refusalByHand,
@@ -199,7 +199,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       const command = makeCommand(spec, prepareArguments(spec, args), wantsBuffers, completion);
       if (largeCopies.wereMade && !this[IS_INTERCEPTED]) recycleArguments(command);
       const { keyPrefix } = this.options;
-      if (keyPrefix) applyPrefix(command, keyPrefix);
+      if (keyPrefix) prefixKeys(spec, command.args, keyPrefix);
       outcome = this[ISSUE](command, completion);
     } catch (error) {
       completion.refuse(refusalOf(error, spec.name));
@@ -422,8 +422,9 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
         name,
         ({ options }, args, completion) => {
           const spec = specOf(name);
-          const command = makeCommand(spec, prepareArguments(spec, args), wantsBuffers, completion);
-          return applyPrefix(command, options.keyPrefix);
+          const prepared = prepareArguments(spec, args);
+          prefixKeys(spec, prepared, options.keyPrefix);
+          return makeCommand(spec, prepared, wantsBuffers, completion);
         },
         dispatchDirectly,
       );

@@ -2,7 +2,7 @@
 
 import type { EventEmitter } from "node:events";
 import { KIND_NAMES, type SubscriptionKind } from "../connection/subscriptions";
-import type { Message } from "../protocol/message";
+import { type Message, MessagePart } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 
@@ -18,19 +18,21 @@ const BUFFER_EVENTS = {
   smessage: "smessageBuffer",
 } as const;
 
+const { Pattern, Channel, Payload } = MessagePart;
+
 /** A published message: as text for listeners for text, then as Buffers. Patterns remain text. */
 export function emitMessage(client: EventEmitter, message: Message): void {
   const { kind } = message;
   if (client.listenerCount(kind) > 0)
     callUser(() => {
-      if (kind !== "pmessage") client.emit(kind, message.channelText(), message.payloadText());
-      else client.emit(kind, message.patternText(), message.channelText(), message.payloadText());
+      if (kind !== "pmessage") client.emit(kind, message.text(Channel), message.text(Payload));
+      else client.emit(kind, message.text(Pattern), message.text(Channel), message.text(Payload));
     });
   const bufferEvent = BUFFER_EVENTS[kind];
   if (client.listenerCount(bufferEvent) > 0)
     callUser(() => {
-      if (kind !== "pmessage") client.emit(bufferEvent, message.channelBytes(), message.payload());
-      else client.emit(bufferEvent, message.patternText(), message.channelBytes(), message.payload());
+      if (kind !== "pmessage") client.emit(bufferEvent, message.value(Channel), message.value(Payload));
+      else client.emit(bufferEvent, message.text(Pattern), message.value(Channel), message.value(Payload));
     });
 }
 

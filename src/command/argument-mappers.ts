@@ -20,7 +20,6 @@ import type { ArgumentMapper, CommandSpec } from "./command-spec";
 /** From this value on `String(number)` uses an exponent, which servers do not read as an integer. */
 const EXPONENT_FROM = 1e21;
 
-/** The facts of a command on which the form of its arguments depends. */
 type PreparedSpec = Pick<CommandSpec, "name" | "argumentMapper">;
 
 /** Set when bytes became an argument without being copied; the caller resets it. */
@@ -161,14 +160,15 @@ function isList(value: unknown): value is unknown[] {
   }
 }
 
-/** `mset({ a: 1 })`, `mset(new Map([["a", 1]]))`. */
-function mapPairs(args: unknown[]): unknown[] {
-  return args.length === 1 && isDictionary(args[0]) ? pairsOf(args[0], []) : args;
-}
-
-/** `hset("key", { a: 1 })`, `hset("key", new Map([["a", 1]]))`. */
-function mapFields(args: unknown[]): unknown[] {
-  return args.length === 2 && isDictionary(args[1]) ? pairsOf(args[1], [args[0]]) : args;
+/** Maps `mset({ a: 1 })`, and with a key in front `hset("key", { a: 1 })`; the last argument may be a `Map`. */
+function pairsAt(position: number): ArgumentMapper {
+  return (args) => {
+    const value = args[position];
+    if (args.length !== position + 1 || !isDictionary(value)) return args;
+    const mapped = args.slice(0, position);
+    for (const [key, item] of value instanceof Map ? value : Object.entries(value)) mapped.push(key, item);
+    return mapped;
+  };
 }
 
 function isDictionary(value: unknown): value is object {
@@ -177,15 +177,10 @@ function isDictionary(value: unknown): value is object {
   );
 }
 
-function pairsOf(value: object, target: unknown[]): unknown[] {
-  for (const [key, item] of value instanceof Map ? value : Object.entries(value)) target.push(key, item);
-  return target;
-}
-
 /** The built-in transformers, by the exact command name. */
 export const BUILTIN_ARGUMENT_MAPPERS: Readonly<Record<string, ArgumentMapper>> = {
-  mset: mapPairs,
-  msetnx: mapPairs,
-  hset: mapFields,
-  hmset: mapFields,
+  mset: pairsAt(0),
+  msetnx: pairsAt(0),
+  hset: pairsAt(1),
+  hmset: pairsAt(1),
 };

@@ -83,7 +83,6 @@ export class Batch {
     private readonly onDone: (() => void) | null,
   ) {}
 
-  /** Adds a command to the batch. */
   add(command: BatchMember): void {
     command.batch = this;
     this.flags |= command.spec.flags;
@@ -91,7 +90,6 @@ export class Batch {
     this.left++;
   }
 
-  /** Its first command is being written. */
   start(): void {
     this.isStarted = true;
     Batch.started++;
@@ -114,10 +112,7 @@ export class Batch {
     if (this.kind === BatchKind.Transaction && !this.isStarted) this.isRefused = true;
   }
 
-  /**
-   * A cluster sends these commands of the batch to one node, each on its own. With merging, those that belong to
-   * no transaction form a batch.
-   */
+  /** A cluster sends these commands to one node, each on its own. Those outside of transactions may be merged. */
   regroup(commands: readonly BatchMember[]): void {
     if (this.merging === null) return;
     const part = new Batch(BatchKind.Automatic, 0, null);
@@ -131,7 +126,6 @@ export class Batch {
   }
 }
 
-/** The fields of a command that a batch uses. */
 interface BatchMember {
   batch: Batch | null;
   readonly spec: { readonly flags: number };

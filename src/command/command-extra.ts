@@ -2,7 +2,6 @@
 
 import type { AsyncResource } from "node:async_hooks";
 import { dirname } from "node:path";
-import { Decode } from "../protocol/resp-types";
 import { headOf } from "../util/error-hint";
 import type { Batch } from "./batch";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
@@ -179,12 +178,6 @@ export class CommandExtra {
     const site = new CallSite();
     Error.captureStackTrace(site, this.captureCallSite);
     this.callSite = site;
-  }
-
-  /** The `Decode` bits for its reply on a connection with these bits. */
-  decodingOn(decoding: number): number {
-    const own = this.form === null ? decoding : this.form.on(decoding);
-    return this.resolve === null ? own : own | Decode.Buffers;
   }
 
   /** Starts to record its attempts on a cluster. */

@@ -8,14 +8,14 @@ import { ArgumentError, SluiceError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { maskName } from "../util/credentials";
 import { toError } from "../util/user-code";
-import { prepareArguments, toArgument } from "./argument-mappers";
+import { toArgument } from "./argument-mappers";
 import { Command, type Completion } from "./command";
 import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
-import { prefixKeys } from "./key-positions";
 import { refuseUnanswered } from "./unanswered";
 import { presentUser, watchingUser } from "./watch-user";
 
 export { prepareArguments } from "./argument-mappers";
+export { prefixKeys } from "./key-positions";
 export { largeCopies, recycleArguments } from "./recycled-arguments";
 export { refuseLooseArguments } from "./strict-arguments";
 
@@ -44,18 +44,6 @@ function noteCaller(command: Command): void {
   if (user !== undefined) command.ensureExtra().watchUser = user;
 }
 
-/** The arguments of a call in the form in which they would be sent. `args` must belong to the callee. */
-export function prepareCall(
-  spec: CommandSpec,
-  args: unknown[],
-  prefix: KeyPrefix | undefined,
-  copies: boolean,
-): Argument[] {
-  const encodable = prepareArguments(spec, args, copies);
-  prefixKeys(spec, encodable, prefix);
-  return encodable;
-}
-
 /** The error for `call()` without a command name. */
 export function nameError(): ArgumentError {
   return new ArgumentError("call", 1, "the name of a command must be a string");
@@ -79,12 +67,6 @@ export function refusalByHand(command: Command): Error | null {
   } catch (error) {
     return toError(error);
   }
-}
-
-/** Adds the key prefix to the keys of a command. */
-export function applyPrefix(command: Command, prefix: KeyPrefix | undefined): Command {
-  prefixKeys(command.spec, command.args, prefix);
-  return command;
 }
 
 /** The error of a call that did not become a command. Its arguments may be of any type and are not included. */

@@ -41,7 +41,6 @@ export interface KeyPlaces {
   readonly step: number;
 }
 
-/** Facts that only few commands have and only few calls need. */
 interface Details {
   readonly policy: FanOutPolicy;
   readonly subcommands: ReadonlyMap<string, Subcommand>;
@@ -80,7 +79,7 @@ export const replyTransformers = observedTable(BUILTIN_REPLY_MAPPERS, refreshTra
 for (const word of Object.keys(argumentTransformers)) refreshTransformers(word);
 for (const word of Object.keys(replyTransformers)) refreshTransformers(word);
 
-/** Rows are `flags keys name name ...`. */
+// flags keys name name …
 function addSpecs(rows: readonly string[]): string[] {
   const added: string[] = [];
   for (const row of rows) {

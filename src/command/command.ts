@@ -60,13 +60,13 @@ export type Origin = (typeof Origin)[keyof typeof Origin];
  */
 export interface Completion {
   /** The promise for the caller, if the single command has one. */
-  readonly promise: Promise<unknown> | null;
+  readonly promise?: Promise<unknown>;
   fulfil(command: Command, value: Reply, shape: ReplyShape): void;
   reject(command: Command, error: Error): void;
 }
 
 /** Ignores the outcome. */
-export const IGNORED: Completion = { promise: null, fulfil() {}, reject() {} };
+export const IGNORED: Completion = { fulfil() {}, reject() {} };
 
 /** Whether a user has created it for `sendCommand`; see `LegacyCommand`. */
 export const MADE_BY_HAND: unique symbol = Symbol("madeByHand");
@@ -95,12 +95,10 @@ export class Command {
     public completion: Completion,
   ) {}
 
-  /** The command name as it is sent. */
   get name(): string {
     return this.spec.name;
   }
 
-  /** True once the outcome is known. */
   get isSettled(): boolean {
     return this.state >= CommandState.Settled;
   }
@@ -119,7 +117,7 @@ export class Command {
    * it to see the reply first.
    */
   get resolve(): (raw?: unknown) => void {
-    return this.extra?.resolve ?? ((raw) => this.complete(this.asWanted(raw), this.ensureExtra().shape));
+    return this.extra?.resolve ?? ((raw) => this.fulfilAsWanted(raw, this.ensureExtra().shape));
   }
 
   set resolve(replacement: (raw?: unknown) => void) {
@@ -131,8 +129,10 @@ export class Command {
    * form its caller wants.
    */
   decodingOn(decoding: number): number {
-    const own = this.extra === null ? decoding : this.extra.decodingOn(decoding);
-    return this.wantsBuffers ? own | Decode.Buffers : own;
+    const { extra } = this;
+    if (extra === null) return this.wantsBuffers ? decoding | Decode.Buffers : decoding;
+    const own = extra.form === null ? decoding : extra.form.on(decoding);
+    return this.wantsBuffers || extra.resolve !== null ? own | Decode.Buffers : own;
   }
 
   /** Settles the command with an error. Tracers replace it to see the error first. */
@@ -144,27 +144,46 @@ export class Command {
     this.ensureExtra().reject = replacement;
   }
 
-  /** Maps the reply and settles the completion. */
-  fulfil(raw: Reply, shape: ReplyShape): void {
-    const extra = this.extra;
-    if (extra !== null && extra.resolve !== null) {
-      const { resolve } = extra;
-      extra.shape = shape;
+  /**
+   * Maps the reply and settles the completion.
+   * @param mapper Null for a value in its final shape.
+   * @param resolve The replacement that receives the reply instead; null: none, or it has received the reply.
+   */
+  fulfil(
+    raw: Reply,
+    shape: ReplyShape,
+    mapper = this.spec.replyMapper,
+    resolve = this.extra === null ? null : this.extra.resolve,
+  ): void {
+    if (resolve !== null) {
+      this.ensureExtra().shape = shape;
       callUser(
         () => resolve(raw),
-        () => this.complete(this.asWanted(raw), shape),
+        () => this.fulfilAsWanted(raw, shape),
       );
       return;
     }
-    this.complete(raw, shape);
+    if (this.state >= CommandState.Settled) return;
+    let value = raw;
+    if (mapper !== null) {
+      try {
+        value = mapReply(this, raw, shape);
+      } catch (error) {
+        this.abandon(toError(error));
+        return;
+      }
+    }
+    this.state = CommandState.Settled;
+    if (this.extra !== null) this.extra.onSettled(null, value);
+    this.completion.fulfil(this, value, shape);
+    if (this.batch !== null) this.batch.settleOne();
   }
 
   /** Settles with a value in its final shape, which was known without the server. */
   fulfilMapped(value: Reply): void {
-    this.complete(value, LEGACY_SHAPE, null);
+    this.fulfil(value, LEGACY_SHAPE, null, null);
   }
 
-  /** Settles the completion with the error. */
   fail(error: Error): void {
     const extra = this.extra;
     if (extra === null || extra.reject === null) {
@@ -178,10 +197,7 @@ export class Command {
     );
   }
 
-  /**
-   * Releases its arguments and its caller: it settled before it was written, and only keeps its place in a
-   * queue.
-   */
+  /** It settled before it was written, and only keeps its place in a queue. */
   release(): void {
     this.args.length = 0;
     this.completion = IGNORED;
@@ -211,9 +227,7 @@ export class Command {
     this.ensureExtra().inTransaction = isInTransaction;
   }
 
-  /**
-   * The batch with which it is resent or fails after a loss: the transaction opened by hand, or its own batch.
-   */
+  /** The batch with which it is resent or fails after a loss. */
   get group(): Batch | null {
     return this.extra?.group ?? this.batch;
   }
@@ -229,25 +243,9 @@ export class Command {
     return this.extra;
   }
 
-  private asWanted(raw: Reply): Reply {
-    return this.wantsBuffers ? raw : withText(raw);
-  }
-
-  private complete(raw: Reply, shape: ReplyShape, mapper = this.spec.replyMapper): void {
-    if (this.state >= CommandState.Settled) return;
-    let value = raw;
-    if (mapper !== null) {
-      try {
-        value = mapReply(this, raw, shape);
-      } catch (error) {
-        this.abandon(toError(error));
-        return;
-      }
-    }
-    this.state = CommandState.Settled;
-    if (this.extra !== null) this.extra.onSettled(null, value);
-    this.completion.fulfil(this, value, shape);
-    if (this.batch !== null) this.batch.settleOne();
+  /** Settles with a reply that a replaced `resolve` has received: with Buffers in place of strings. */
+  private fulfilAsWanted(raw: Reply, shape: ReplyShape): void {
+    this.fulfil(this.wantsBuffers ? raw : withText(raw), shape, this.spec.replyMapper, null);
   }
 
   private abandon(error: Error): void {
@@ -271,10 +269,7 @@ export function sentFor(command: Command): SentCommand {
   return command.extra?.sentAs ?? command;
 }
 
-/**
- * The batch of commands that were dispatched together. A cache inserts a command of the connection before its
- * reads.
- */
+/** The batch of commands that were dispatched together. A cache puts a command of the connection first. */
 export function batchOf(commands: readonly Command[]): Batch | null {
   const first = commands[0]?.origin === Origin.Connection ? commands[1] : commands[0];
   return first?.batch ?? null;

@@ -5,7 +5,7 @@
  */
 
 import type { Argument } from "../protocol/resp-types";
-import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
+import { CommandFlag, type CommandSpec } from "./command-spec";
 import { flagsFor } from "./command-table";
 import { firstKeyPosition, KeyWalk, lowerWord, NO_KEYS } from "./key-positions";
 
@@ -45,6 +45,9 @@ const HARMLESS_WRITES: ReadonlySet<string> = new Set(["publish", "spublish"]);
 
 /** Known commands without keys that are not writes by their flags. All others of that kind have no effect. */
 const CONTROLS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
+  ["multi", Effect.Multi],
+  ["exec", Effect.Exec],
+  ["discard", Effect.Discard],
   ["select", Effect.Session],
   ["auth", Effect.Session],
   ["debug", Effect.Everything],
@@ -68,7 +71,6 @@ export function effectOf(spec: CommandSpec, args: readonly Argument[]): Effect {
   }
   if ((flags & CommandFlag.Write) !== 0)
     return HARMLESS_WRITES.has(spec.lowerName) ? Effect.None : effectOnKeys(spec, args);
-  if ((flags & (CommandFlag.Multi | TRANSACTION_END)) !== 0) return effectOfTransaction(flags);
   if ((flags & CommandFlag.Known) !== 0) return effectOfControl(spec, args);
   return spec.keys === NO_KEYS ? Effect.None : effectOnKeys(spec, args);
 }
@@ -77,11 +79,6 @@ export function effectOf(spec: CommandSpec, args: readonly Argument[]): Effect {
 function effectOnKeys(spec: CommandSpec, args: readonly Argument[]): Effect {
   if (spec.keys.walk === KeyWalk.Sort && args.some(Buffer.isBuffer)) return Effect.Everything;
   return firstKeyPosition(spec, args) < 0 ? Effect.Everything : Effect.Keys;
-}
-
-function effectOfTransaction(flags: number): Effect {
-  if ((flags & CommandFlag.Multi) !== 0) return Effect.Multi;
-  return (flags & CommandFlag.Exec) !== 0 ? Effect.Exec : Effect.Discard;
 }
 
 function effectOfControl({ lowerName }: CommandSpec, args: readonly Argument[]): Effect {

@@ -60,8 +60,14 @@ export function endingError(ending: Ending, command: Ended, details = CLOSED): E
       return new WatchLostError();
     case "its WATCH was ended by another user":
       return new WatchLostError(WATCH_ENDED);
-    default:
-      return unknownOutcome(command, reasonOf(ending, command, details), details);
+    case "may have run: it ends the server":
+      return unknownOutcome(command, "it is never sent again", details);
+    case "may have run: the server may still run it":
+      return unknownOutcome(command, "may still be running, so it is not sent again", details);
+    case "may have run: the policy forbids another try": {
+      const policy = command.extra?.retryPolicy ?? details.retryPolicy ?? "";
+      return unknownOutcome(command, `the retry policy "${policy}" forbids sending it again`, details);
+    }
   }
 }
 
@@ -101,17 +107,6 @@ function mayHaveRun(error: Error): Error {
     return withoutStack(() => new ClosedOutcomeUnknownError(options));
   // A refusal by the next connection says nothing about commands written to the last one.
   return copyError(error, { code: "OUTCOME_UNKNOWN" });
-}
-
-function reasonOf(ending: Ending, { extra }: Ended, { retryPolicy = "" }: EndingDetails): string {
-  switch (ending) {
-    case "may have run: it ends the server":
-      return "it is never sent again";
-    case "may have run: the server may still run it":
-      return "may still be running, so it is not sent again";
-    default:
-      return `the retry policy "${extra?.retryPolicy ?? retryPolicy}" forbids sending it again`;
-  }
 }
 
 function unknownOutcome(command: Ended, why: string, { server = "", cause }: EndingDetails): Error {

@@ -16,7 +16,6 @@
 
 import type { Argument } from "../protocol/resp-types";
 
-/** The known facts about the keys of a command. */
 interface Keyed {
   readonly keys: KeyRule;
 }

@@ -9,17 +9,13 @@ export function observedTable<Value>(
   onChange: (key: string) => void,
 ): Record<string, Value | undefined> {
   const target: Record<string, Value | undefined> = Object.assign(Object.create(null), initial);
+  const noting = (isDone: boolean, key: string | symbol): boolean => {
+    if (isDone && typeof key === "string") onChange(key);
+    return isDone;
+  };
   return new Proxy(target, {
     // Assignments end here too.
-    defineProperty(table, key, descriptor) {
-      const isDone = Reflect.defineProperty(table, key, descriptor);
-      if (isDone && typeof key === "string") onChange(key);
-      return isDone;
-    },
-    deleteProperty(table, key) {
-      const isDone = Reflect.deleteProperty(table, key);
-      if (isDone && typeof key === "string") onChange(key);
-      return isDone;
-    },
+    defineProperty: (table, key, descriptor) => noting(Reflect.defineProperty(table, key, descriptor), key),
+    deleteProperty: (table, key) => noting(Reflect.deleteProperty(table, key), key),
   });
 }

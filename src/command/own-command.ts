@@ -20,7 +20,6 @@ export function ownCommand(
  */
 export function completionOf(onSettled: (error: Error | null, reply?: Reply) => void): Completion {
   return {
-    promise: null,
     fulfil: (_command, reply) => onSettled(null, reply),
     reject: (_command, error) => onSettled(error),
   };

@@ -16,7 +16,6 @@ export interface CallListener {
   onFailed(error: Error): void;
 }
 
-/** The key of the counts of a client. */
 export const TALLY: unique symbol = Symbol("tally");
 
 export class Tally implements CallListener {

@@ -53,7 +53,6 @@ type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Er
 
 /** The completion of commands that the connection sends on its own account. */
 class Request implements Completion {
-  readonly promise = null;
   /** The text of the error reply before its credentials were masked. */
   said: string | null = null;
 

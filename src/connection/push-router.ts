@@ -77,9 +77,8 @@ export class PushRouter {
   private deliver(kind: MessageKind, pattern: Buffer, message: readonly Reply[], at: number): void {
     const payload = message[at + 1];
     if (payload === undefined) throw new ParserError("Protocol error: a message without its payload");
-    this.deps.messages?.onMessage(
-      new DecodedMessage(kind, pattern, bytesOf(message[at], "message"), payload),
-    );
+    const channel = bytesOf(message[at], "message");
+    this.deps.messages?.onMessage(new DecodedMessage(kind, [pattern, channel, payload]));
   }
 
   private confirm(

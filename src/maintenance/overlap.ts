@@ -6,7 +6,8 @@
  */
 
 import type { MessageListener } from "../connection/push-router";
-import { DecodedMessage, type Message } from "../protocol/message";
+import { DecodedMessage, type Message, MessagePart } from "../protocol/message";
+import type { Reply } from "../protocol/resp-types";
 
 /** A message that both connections receive is delayed on one of them by no more than this. */
 const LONGEST_DELAY_MS = 1000;
@@ -88,23 +89,19 @@ export class Overlap {
 }
 
 function keyOf(message: Message): string {
-  const { kind } = message;
-  const pattern = kind === "pmessage" ? message.patternBytes() : null;
-  const payload = message.payload();
-  const content = Buffer.isBuffer(payload) ? payload.toString("latin1") : JSON.stringify(payload);
-  const names = [pattern, message.channelBytes()].map((name) => name?.toString("latin1") ?? "");
-  return JSON.stringify([kind, ...names, content]);
+  const texts = partsOf(message).map((part) =>
+    Buffer.isBuffer(part) ? part.toString("latin1") : JSON.stringify(part),
+  );
+  return JSON.stringify([message.kind, ...texts]);
 }
 
 /** A message of the parser is valid until the call returns. */
 function copyOf(message: Message): Message {
-  const { kind } = message;
-  const pattern = kind === "pmessage" ? message.patternBytes() : Buffer.alloc(0);
-  const payload = message.payload();
-  return new DecodedMessage(
-    kind,
-    Buffer.from(pattern),
-    Buffer.from(message.channelBytes()),
-    Buffer.isBuffer(payload) ? Buffer.from(payload) : payload,
-  );
+  const copies = partsOf(message).map((part) => (Buffer.isBuffer(part) ? Buffer.from(part) : part));
+  return new DecodedMessage(message.kind, copies);
+}
+
+function partsOf(message: Message): Reply[] {
+  const pattern = message.kind === "pmessage" ? message.value(MessagePart.Pattern) : Buffer.alloc(0);
+  return [pattern, message.value(MessagePart.Channel), message.value(MessagePart.Payload)];
 }

@@ -19,7 +19,6 @@ import type { Form } from "./forms";
 export type Duplicates = ReadonlyMap<Command, readonly Command[]>;
 
 export class MergedRun implements Completion, SettleHook {
-  readonly promise = null;
   /** The command that is sent. */
   readonly command: Command;
   /** All commands that it replaces, in order. */
@@ -42,24 +41,18 @@ export class MergedRun implements Completion, SettleHook {
     const wantsBuffers = this.members.some((one) => one.wantsBuffers);
     this.command = new Command(spec, [], wantsBuffers, this);
     this.command.slot = first.slot;
-    this.joinBatch(first);
-    for (const member of this.members) if (member.extra !== null) this.represent(member);
-    this.collect();
-  }
-
-  /** The batch counts the sent command as unsettled, so that its rules for losses apply. */
-  private joinBatch({ batch }: Command): void {
-    if (batch === null) return;
+    // The batch counts the sent command as unsettled, so that its rules for losses apply.
+    const { batch } = first;
     this.command.batch = batch;
-    batch.left++;
-  }
-
-  /** A member that may be given up, or has its own retry policy. */
-  private represent(member: Command): void {
-    const extra = member.ensureExtra();
-    extra.sentAs = this.command;
-    extra.addHook(this);
-    this.command.ensureExtra().retryPolicy = extra.retryPolicy;
+    if (batch !== null) batch.left++;
+    for (const { extra } of this.members) {
+      // Only a member with more fields may be given up, or has its own retry policy.
+      if (extra === null) continue;
+      extra.sentAs = this.command;
+      extra.addHook(this);
+      this.command.ensureExtra().retryPolicy = extra.retryPolicy;
+    }
+    this.collect();
   }
 
   private collect(): void {
@@ -92,7 +85,7 @@ export class MergedRun implements Completion, SettleHook {
     const { live, duplicates, form } = this;
     const misfit = misfitOf(form, value, live.length);
     if (misfit !== null) {
-      this.failAll(misfit);
+      this.reject(this.command, misfit);
       return;
     }
     const replies = repliesOf(form, value, live);
@@ -104,17 +97,13 @@ export class MergedRun implements Completion, SettleHook {
   }
 
   reject(_command: Command, error: Error): void {
-    this.failAll(error);
+    for (const member of this.members) if (!member.isSettled) member.fail(errorFor(member, error));
   }
 
   /** Ends the command without an outcome for its members. Called after they were sent or settled. */
   divide(error: Error): void {
     this.members = [];
     this.command.fail(error);
-  }
-
-  private failAll(error: Error): void {
-    for (const member of this.members) if (!member.isSettled) member.fail(errorFor(member, error));
   }
 
   private give(member: Command, own: Reply, shape: ReplyShape): void {

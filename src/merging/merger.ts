@@ -1,9 +1,8 @@
 /**
  * Merges commands of a batch above the link. Adjacent rows become one command, which takes their place; equal reads
- * join an earlier one (`duplicate-reads.ts`). The
- * server may run the single commands in the same way, without others in between, so its reply is one that the
- * single commands could have got (docs/decisions/0016). The link gets ordinary commands. Commands that would
- * wait for a connection, and single commands, pass unchanged.
+ * join an earlier one (`duplicate-reads.ts`). The server may run the single commands in the same way, so its reply is
+ * one that they could have got (docs/decisions/0016). Commands that would wait for a connection, and single commands,
+ * pass unchanged.
  *
  * An error reply that concerns only the merged form divides it: its members are sent singly, or go to the
  * cluster one by one.

@@ -9,13 +9,10 @@ import { keyNames } from "./duplicate-reads";
 
 export function isOvertaken(member: Command, isWrite: boolean, behind: readonly Command[]): boolean {
   const keys = new Set(keyNames(member));
-  return behind.some((other) => stands(other, keys, isWrite));
-}
-
-/** True if a command with these keys must not be sent behind the other one. */
-function stands(other: Command, keys: ReadonlySet<string>, isWrite: boolean): boolean {
-  const effect = effectOf(other.spec, other.args);
-  const isShared = (): boolean => keyNames(other).some((key) => keys.has(key));
-  if (effect === Effect.None || effect === Effect.Cacheable) return isWrite && isShared();
-  return effect === Effect.Keys ? isShared() : true;
+  return behind.some((other) => {
+    const effect = effectOf(other.spec, other.args);
+    // Scripts, transactions and changes of the session may concern any key.
+    if (effect > Effect.Keys) return true;
+    return (isWrite || effect === Effect.Keys) && keyNames(other).some((key) => keys.has(key));
+  });
 }

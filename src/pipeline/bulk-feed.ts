@@ -134,8 +134,13 @@ export class BulkFeed {
 
   /** Takes all commands of the source; returns false when it was stopped before its end. */
   private async takeAll(): Promise<boolean> {
-    const isAsync = Symbol.asyncIterator in Object(this.source);
-    const iterator = iteratorOf(this.source);
+    const { source } = this;
+    const isAsync = Symbol.asyncIterator in Object(source);
+    if (!isAsync && !(Symbol.iterator in Object(source)))
+      throw new TypeError("bulk() expects an iterable or async iterable of [name, ...args] arrays");
+    const iterator: AnyIterator = isAsync
+      ? (source as AsyncIterable<BulkCommand>)[Symbol.asyncIterator]()
+      : (source as Iterable<BulkCommand>)[Symbol.iterator]();
     this.iterator = iterator;
     while (!this.isStopped) {
       let step = iterator.next();
@@ -219,13 +224,6 @@ export class BulkFeed {
     this.iterator = null;
     await iterator?.return?.();
   }
-}
-
-function iteratorOf(source: BulkSource): AnyIterator {
-  if (Symbol.asyncIterator in Object(source))
-    return (source as AsyncIterable<BulkCommand>)[Symbol.asyncIterator]();
-  if (Symbol.iterator in Object(source)) return (source as Iterable<BulkCommand>)[Symbol.iterator]();
-  throw new TypeError("bulk() expects an iterable or async iterable of [name, ...args] arrays");
 }
 
 function sizeOf(command: BulkCommand): number {

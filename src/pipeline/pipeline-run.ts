@@ -3,14 +3,15 @@
  * all its commands, so a thousand commands cost one promise.
  */
 
-import { captureArguments, keptBytes, prepareArguments } from "../command/argument-mappers";
+import { captureArguments, keptBytes } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { Command, CommandState, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import {
-  applyPrefix,
   type KeyPrefix,
   makeCommand,
+  prefixKeys,
+  prepareArguments,
   refusalByHand,
   refuseLooseArguments,
 } from "../command/command-factory";
@@ -18,6 +19,7 @@ import { CommandFlag, type CommandSpec, type ReplyShape, TRANSACTION_END } from 
 import { specOf } from "../command/command-table";
 import { isForgettable } from "../command/fate";
 import { TALLY, type Tally } from "../command/promise-completion";
+import type { Script } from "../command/script";
 import { presentUser } from "../command/watch-user";
 import type { BatchFacts } from "../observability/hooks";
 import type { Reply } from "../protocol/resp-types";
@@ -43,7 +45,7 @@ export const SEND_BATCH: unique symbol = Symbol("sendBatch");
 export const TRACE_BATCH: unique symbol = Symbol("traceBatch");
 export const OBSERVE: unique symbol = Symbol("observe");
 
-/** The members of its client, or of a view of it, that a pipeline needs. */
+/** Its client, or a view of it. */
 export interface PipelineHost {
   readonly options: {
     readonly keyPrefix?: KeyPrefix | undefined;
@@ -75,11 +77,6 @@ export interface BatchObserver extends SettleHook {
   around(send: () => void): unknown;
 }
 
-/** Creates the command of one call: a script. */
-export interface CommandMaker {
-  makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies: boolean): Command;
-}
-
 /** A pipeline whose `sendCommand` a tracer or wrapper has replaced. */
 interface Carrier {
   sendCommand(command: Command): unknown;
@@ -91,8 +88,6 @@ export class PipelineRun implements Completion, BatchFacts {
   /** Commands queued so far. */
   length = 0;
   readonly outcome: Promise<Rows | null>;
-  /** It is a completion without a promise for the single commands. */
-  readonly promise = null;
   /** The number of MULTIs without EXEC. */
   openTransactions = 0;
   isExecuted = false;
@@ -142,7 +137,7 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   /** @param script Makes the command of a script; null for a command of the table. */
-  queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean, script: CommandMaker | null = null): void {
+  queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean, script: Script | null = null): void {
     if (typeof args[args.length - 1] === "function") this.takeCallback(args);
     if (this.isExecuted) {
       this.length++;
@@ -154,7 +149,7 @@ export class PipelineRun implements Completion, BatchFacts {
       if (script === null) {
         // Otherwise bytes are not copied until `captureArguments` is called.
         command = makeCommand(spec, prepareArguments(spec, args, this.copiesAtOnce), wantsBuffers, this);
-        if (this.prefix) applyPrefix(command, this.prefix);
+        if (this.prefix) prefixKeys(spec, command.args, this.prefix);
       } else {
         command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
         command.ensureExtra().scriptBatch = this.batch;
@@ -332,7 +327,6 @@ export class PipelineRun implements Completion, BatchFacts {
 
   // --- Completion --------------------------------------------------------------------------
 
-  /** Completes a row. */
   record(index: number, error: Error | null, value?: Reply): void {
     if (error !== null) this.noteFailure(error);
     if (this.keepsRows || error !== null || this.callbacks !== null) {

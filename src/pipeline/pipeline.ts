@@ -36,7 +36,7 @@ import { MOST_SHOWN } from "../util/bounds";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
 import { INSPECT, type InspectArguments } from "../util/inspect";
-import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun } from "./pipeline-run";
+import { PIPELINE_CLASS, type PipelineHost, PipelineRun } from "./pipeline-run";
 import type { Rows } from "./transaction";
 
 const RUN: unique symbol = Symbol("run");
@@ -227,7 +227,7 @@ function callByName(pipeline: Pipeline, name: unknown, args: unknown[], wantsBuf
 }
 
 /** Adds the methods of a script to pipelines. */
-export function defineInPipeline(target: object, name: string, script: CommandMaker): void {
+export function defineInPipeline(target: object, name: string, script: Script): void {
   for (const [method, wantsBuffers] of bothForms(name)) {
     attachMethod(target, method, function (this: Pipeline, ...args: unknown[]): Pipeline {
       this[OPEN_RUN].queue(specOf("evalsha"), args, wantsBuffers, script);

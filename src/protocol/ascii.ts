@@ -10,6 +10,5 @@ export const ASCII = {
   ASTERISK: 42,
   MINUS: 45,
   ZERO: 48,
-  ONE: 49,
   COLON: 58,
 } as const;

@@ -9,7 +9,7 @@ import { MAX_POOLED_BYTES } from "./block-pool";
 
 /** The total size of retained copies. */
 const RETAINED_BYTES = 8 * 1024 * 1024;
-/** Memory more than this many times the size of a copy is left for larger copies. */
+/** Memory of more than this many times the size of a copy stays for larger ones. */
 const MOST_WASTE = 4;
 
 class LargeCopy {

@@ -18,18 +18,16 @@ const { CR, DOLLAR, LF, ZERO } = ASCII;
 /** The server's name of the kind; the client's event has the same name. */
 export type MessageKind = "message" | "pmessage" | "smessage";
 
+/** The parts of a message, in their order. Only a `pmessage` has a pattern. */
+export const MessagePart = { Pattern: 0, Channel: 1, Payload: 2 } as const;
+type MessagePart = (typeof MessagePart)[keyof typeof MessagePart];
+
 /** A published message. Its content must be read before the call that delivers it returns. */
 export interface Message {
   readonly kind: MessageKind;
-  channelText(): string;
-  payloadText(): string;
-  /** Of a `pmessage`. */
-  patternText(): string;
-  channelBytes(): Buffer;
-  /** A Buffer, except for client tracking over RESP2. */
-  payload(): Reply;
-  /** Of a `pmessage`. */
-  patternBytes(): Buffer;
+  text(part: MessagePart): string;
+  /** A Buffer, except for the payload of client tracking over RESP2. */
+  value(part: MessagePart): Reply;
 }
 
 /** The part after the type byte. */
@@ -42,11 +40,6 @@ const LETTER_AT = 7;
 const LETTERS = HEADS.map(({ bytes }) => bytes[LETTER_AT]);
 
 const NOTHING = Buffer.alloc(0);
-
-/** The parts of a message, in their order. */
-const PATTERN = 0;
-const CHANNEL = 1;
-const PAYLOAD = 2;
 
 /** Parses messages, one after the other, from the received bytes. */
 export class WireMessage implements Message {
@@ -67,7 +60,8 @@ export class WireMessage implements Message {
     const head = HEADS[LETTERS.indexOf(letter as number)];
     if (head === undefined || !standsAt(bytes, at + 1, end, head.bytes)) return -1;
     let place = at + 1 + head.bytes.length;
-    for (let part = head.kind === "pmessage" ? PATTERN : CHANNEL; part <= PAYLOAD; part++) {
+    let part: number = head.kind === "pmessage" ? MessagePart.Pattern : MessagePart.Channel;
+    for (; part <= MessagePart.Payload; part++) {
       place = this.readBulk(part, bytes, place, end);
       if (place < 0) return -1;
     }
@@ -81,35 +75,11 @@ export class WireMessage implements Message {
     this.bytes = NOTHING;
   }
 
-  channelText(): string {
-    return this.textOf(CHANNEL);
-  }
-
-  payloadText(): string {
-    return this.textOf(PAYLOAD);
-  }
-
-  patternText(): string {
-    return this.textOf(PATTERN);
-  }
-
-  channelBytes(): Buffer {
-    return this.bytesOf(CHANNEL);
-  }
-
-  payload(): Buffer {
-    return this.bytesOf(PAYLOAD);
-  }
-
-  patternBytes(): Buffer {
-    return this.bytesOf(PATTERN);
-  }
-
-  private textOf(part: number): string {
+  text(part: MessagePart): string {
     return decodeText(this.bytes, this.starts[part] as number, this.ends[part] as number, this.isAscii);
   }
 
-  private bytesOf(part: number): Buffer {
+  value(part: MessagePart): Buffer {
     return copyBytes(this.bytes, this.starts[part] as number, this.ends[part] as number);
   }
 
@@ -142,33 +112,15 @@ export class WireMessage implements Message {
 export class DecodedMessage implements Message {
   constructor(
     readonly kind: MessageKind,
-    private readonly pattern: Buffer,
-    private readonly channel: Buffer,
-    private readonly content: Reply,
+    private readonly parts: readonly Reply[],
   ) {}
 
-  channelText(): string {
-    return this.channel.toString();
+  text(part: MessagePart): string {
+    return String(this.parts[part] ?? "");
   }
 
-  payloadText(): string {
-    return this.content === null ? "" : String(this.content);
-  }
-
-  patternText(): string {
-    return this.pattern.toString();
-  }
-
-  channelBytes(): Buffer {
-    return this.channel;
-  }
-
-  payload(): Reply {
-    return this.content;
-  }
-
-  patternBytes(): Buffer {
-    return this.pattern;
+  value(part: MessagePart): Reply {
+    return this.parts[part];
   }
 }
 

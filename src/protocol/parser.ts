@@ -34,7 +34,7 @@ import { Decode } from "./resp-types";
 import { decodeScalar, scalarFault } from "./scalar-line";
 import { TypeByte } from "./type-byte";
 
-const { COLON, CR, LF, MINUS, ONE, ZERO } = ASCII;
+const { COLON, CR, LF, MINUS, ZERO } = ASCII;
 
 export type { Message, ReplySink };
 
@@ -189,7 +189,7 @@ export class Parser {
 
   private readBulk(type: number): boolean {
     const length = this.readLength(MAX_BULK_BYTES);
-    if (length < 0) return this.readNull(length);
+    if (length < 0) return length === NULL_LENGTH && this.builder.place(null);
     if (length > MAX_TEXT_BYTES && !this.builder.isDropping && !this.has(Decode.Buffers)) {
       this.builder.failReply(new ReplyTooLongError(`${length} bytes`));
     }
@@ -200,13 +200,6 @@ export class Parser {
     this.at = stop + 2;
     if (type === TypeByte.Bulk) return this.placeString(start, stop);
     return type === TypeByte.Verbatim ? this.placeVerbatim(start, stop) : this.placeError(start, stop);
-  }
-
-  /** Returns false for other results of `readLength`. */
-  private readNull(length: number): boolean {
-    if (length !== NULL_LENGTH) return false;
-    this.at = this.cursor;
-    return this.builder.place(null);
   }
 
   /** The format of a verbatim string is dropped. */
@@ -253,7 +246,7 @@ export class Parser {
 
   private readList(type: number): boolean {
     const length = this.readLength(MAX_ELEMENTS);
-    if (length < 0) return this.readNull(length);
+    if (length < 0) return length === NULL_LENGTH && this.builder.place(null);
     if (type === TypeByte.Push && this.builder.frame !== null) return this.fail("a push inside a reply");
     return this.open(FrameKind.List, length);
   }
@@ -343,28 +336,30 @@ export class Parser {
 
   // --- lengths and line ends -------------------------------------------------------------
 
-  /** The length between the type byte and CRLF; moves `cursor` past it. */
+  /** The length between the type byte and CRLF; moves `cursor` past it, and past a null also `at`. */
   private readLength(limit: number): number {
     const { bytes, at } = this;
     const stop = Math.min(this.end, at + MAX_LENGTH_TOKEN);
+    const isNegative = bytes[at + 1] === MINUS && at + 1 < stop;
+    const first = isNegative ? at + 2 : at + 1;
     let length = 0;
-    let i = at + 1;
+    let i = first;
     for (; i < stop; i++) {
       const digit = (bytes[i] as number) - ZERO;
       if (digit >>> 0 > 9) break;
       length = length * 10 + digit;
     }
     if (i === stop) return stop === this.end ? NO_LENGTH : this.refuseLength(i);
-    if (bytes[i] !== CR || i === at + 1) {
-      if (i > at + 1 || !this.isMinusOne(i)) return this.refuseLength(i);
-      length = NULL_LENGTH;
-      i += 2;
-      if (i < this.end && bytes[i] !== CR) return this.refuseLength(i);
-    } else if (length > limit) return this.refuseLimit("length", length, limit);
+    if (bytes[i] !== CR || i === first) return this.refuseLength(i);
+    const mayBeNull = bytes[at] === TypeByte.Bulk || bytes[at] === TypeByte.List;
+    if (isNegative && (!mayBeNull || length !== 1 || i > first + 1)) return this.refuseLength(at + 1);
+    if (length > limit) return this.refuseLimit("length", length, limit);
     if (i + 1 >= this.end) return NO_LENGTH;
     if (bytes[i + 1] !== LF) return this.refuseLength(i + 1);
     this.cursor = i + 2;
-    return length;
+    if (!isNegative) return length;
+    this.at = this.cursor;
+    return NULL_LENGTH;
   }
 
   /** The position of the CR that ends the current line, or -1 if it has not arrived or the line is invalid. */
@@ -395,13 +390,6 @@ export class Parser {
     this.failure ??= new ParserError(message);
     this.isLive = false;
     return false;
-  }
-
-  /** `-1` is at `place`, or its first character is, and it is allowed for this type. */
-  private isMinusOne(place: number): boolean {
-    const { bytes, at, end } = this;
-    const mayBeNull = bytes[at] === TypeByte.Bulk || bytes[at] === TypeByte.List;
-    return mayBeNull && bytes[place] === MINUS && (place + 1 === end || bytes[place + 1] === ONE);
   }
 
   private refuseLength(place: number): number {

@@ -93,7 +93,7 @@ export class ReplyBuilder {
       return true;
     }
     if (frame.kind !== FrameKind.List) this.placeSpecial(frame, value);
-    else if (!this.isDropping) frame.elements[frame.index] = value;
+    else if (!this.isDropping) (frame.content as Reply[])[frame.index] = value;
     frame.index++;
     return --frame.left > 0 || this.finish(frame);
   }

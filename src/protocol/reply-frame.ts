@@ -29,9 +29,7 @@ export class ReplyFrame {
   index = 0;
   /** The `Decode` bits outside the frame; inside they differ for the keys of a dictionary. */
   decoding = 0;
-  elements: Reply[] = NO_ELEMENTS;
-  /** Null unless it is open as a plain object or a `Map`. */
-  private entries: Record<string, Reply> | Map<string, Reply> | null = null;
+  content: Reply[] | Record<string, Reply> | Map<string, Reply> = NO_ELEMENTS;
   private key = "";
 
   /** Prepares the frame for elements; preallocates `slots` of them. */
@@ -39,33 +37,28 @@ export class ReplyFrame {
     this.kind = kind;
     this.left = left;
     this.index = 0;
-    if (kind === FrameKind.Dictionary) this.entries = {};
-    else if (kind === FrameKind.Map) this.entries = new Map();
-    else {
-      // A dropped map leaves them.
-      this.entries = null;
-      this.elements = slots === 0 ? [] : new Array(slots);
-    }
+    if (kind === FrameKind.Dictionary) this.content = {};
+    else if (kind === FrameKind.Map) this.content = new Map();
+    else this.content = slots === 0 ? [] : new Array(slots);
   }
 
   /** Adds a key or, after it, its value; the caller counts. */
   addEntry(element: Reply): void {
     if ((this.index & 1) === 0) this.key = keyOf(element);
-    else if (this.kind === FrameKind.Map) (this.entries as Map<string, Reply>).set(this.key, element);
-    else setOwn(this.entries as Record<string, Reply>, this.key, element);
+    else if (this.kind === FrameKind.Map) (this.content as Map<string, Reply>).set(this.key, element);
+    else setOwn(this.content as Record<string, Reply>, this.key, element);
   }
 
   /** The finished aggregate. */
   close(): Reply {
-    const { entries, elements } = this;
+    const { content } = this;
     this.drop();
-    return entries ?? elements;
+    return content;
   }
 
   /** Drops the collected elements; further ones are counted and dropped. */
   drop(): void {
-    this.elements = NO_ELEMENTS;
-    this.entries = null;
+    this.content = NO_ELEMENTS;
   }
 }
 

@@ -4,7 +4,6 @@ import { Command, type Completion } from "../../src/command/command";
 import { specOf } from "../../src/command/command-table";
 
 export class Ending implements Completion {
-  readonly promise = null;
   times = 0;
   error: Error | null = null;
 

@@ -160,7 +160,6 @@ function placeBack(shares: readonly Share[], length: number): Fold {
  * time limit it also tells how far the parts are.
  */
 class Gathering implements Completion, SettleHook, SentCommand {
-  readonly promise = null;
   private readonly answers: Answer[] = [];
   private readonly parts: Command[] = [];
   private left: number;

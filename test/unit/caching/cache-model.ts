@@ -283,7 +283,6 @@ export class CacheModel {
 
   private command(name: string, args: string[], onValue: (value: unknown) => void): Command {
     const completion: Completion = {
-      promise: null,
       fulfil: (_command, value) => onValue(value),
       reject: (command) => this.giveUp(command),
     };

@@ -34,7 +34,7 @@ describe("Holds", () => {
   it("release every key of a command, and each as often as it was taken", () => {
     const hold = new Hold([holds]);
     for (const key of ["a", "b", "a"]) hold.take(key);
-    hold.release();
+    hold.onSettled();
     expect([isHeld("a"), isHeld("b")]).to.deep.equal([false, false]);
     expect(dropped.slice(3)).to.deep.equal(["a", "b", "a"]);
   });
@@ -45,7 +45,7 @@ describe("Holds", () => {
     second.take("a");
     first.onSettled();
     first.onSettled();
-    first.release();
+    first.onSettled();
     expect(isHeld("a")).to.equal(true);
   });
 
@@ -54,10 +54,10 @@ describe("Holds", () => {
     first.take(null);
     second.take(null);
     expect([isHeld("a"), isHeld()]).to.deep.equal([true, true]);
-    first.release();
-    first.release();
+    first.onSettled();
+    first.onSettled();
     expect(isHeld("a")).to.equal(true);
-    second.release();
+    second.onSettled();
     expect(isHeld("a")).to.equal(false);
     expect(dropped).to.deep.equal(["*", "*", "*", "*"]);
   });

@@ -8,12 +8,6 @@ import { specOf } from "../../../src/command/command-table";
 const TERMS = { bornMs: 100, ttlMs: 1000, asksTtl: false };
 
 describe("PendingRead", () => {
-  let told: unknown[][];
-
-  beforeEach(() => {
-    told = [];
-  });
-
   const question = (name: string, args: string[], wantsBuffers = false): Question => ({
     spec: specOf(name),
     args,
@@ -25,28 +19,13 @@ describe("PendingRead", () => {
     terms: Partial<typeof TERMS> = {},
     keys = [asked.args[0] as string],
   ): PendingRead {
-    const listener = {
-      onAnswered: (one: PendingRead, value: unknown) => void told.push(["answered", one, value]),
-      onFailed: (one: PendingRead, error: Error) => void told.push(["failed", one, error]),
-    };
     const nodes = keys.map((key) => new KeyNode(key));
-    return new PendingRead(listener, nodes, asked, { ...TERMS, ...terms });
+    return new PendingRead(nodes, asked, { ...TERMS, ...terms });
   }
 
   it("uses the node of each of its keys, so that none is forgotten", () => {
     const { nodes } = read(question("mget", ["a", "b"]), {}, ["a", "b"]);
     expect(nodes.map(({ uses }) => uses)).to.deep.equal([1, 1]);
-  });
-
-  it("tells its listener how it has ended", () => {
-    const one = read(question("get", ["a"]));
-    const error = new Error("no");
-    one.onSettled(null, "value");
-    one.onSettled(error);
-    expect(told).to.deep.equal([
-      ["answered", one, "value"],
-      ["failed", one, error],
-    ]);
   });
 
   it("asks for the time to live of a key only if it is told to, and has no other key", () => {

@@ -6,7 +6,7 @@ import { type CachedClient, type CachedLink, Caching, type LinkTracker } from ".
 import { SOURCE } from "../../../src/client/client-base";
 import type { CacheOptions } from "../../../src/client/options/common-options";
 import type { Command } from "../../../src/command/command";
-import { applyPrefix, makeCommand, prepareArguments } from "../../../src/command/command-factory";
+import { makeCommand, prefixKeys, prepareArguments } from "../../../src/command/command-factory";
 import type { CommandSpec } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { EXECUTE } from "../../../src/command/commander";
@@ -81,9 +81,10 @@ class Client extends EventEmitter {
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
     this.issued++;
     const completion = new PromiseCompletion();
-    const command = makeCommand(spec, prepareArguments(spec, args), wantsBuffers, completion);
     const { keyPrefix } = this.options;
-    this.top?.dispatch(keyPrefix ? applyPrefix(command, keyPrefix) : command);
+    const prepared = prepareArguments(spec, args);
+    prefixKeys(spec, prepared, keyPrefix);
+    this.top?.dispatch(makeCommand(spec, prepared, wantsBuffers, completion));
     return completion.promise;
   }
 

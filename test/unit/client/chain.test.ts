@@ -71,7 +71,7 @@ describe("Chain", () => {
   }
 
   function issue(name: string, ...args: string[]): Command {
-    const command = new Command(specOf(name), args, false, { promise: null, fulfil() {}, reject() {} });
+    const command = new Command(specOf(name), args, false, { fulfil() {}, reject() {} });
     made.push(command);
     chain.top.dispatch(command);
     return command;

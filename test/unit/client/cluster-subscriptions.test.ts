@@ -15,7 +15,7 @@ import { specOf } from "../../../src/command/command-table";
 import { slotOfKey } from "../../../src/command/slot";
 import { Subscriptions } from "../../../src/connection/subscriptions";
 import { ReplyError } from "../../../src/errors";
-import { DecodedMessage } from "../../../src/protocol/message";
+import { DecodedMessage, type Message, MessagePart } from "../../../src/protocol/message";
 import { Ending } from "../../support/ending";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -90,7 +90,7 @@ describe("ClusterSubscriptions", () => {
       },
       owner: {
         onNodeError: ({ message }: Error, key: string) => void told.push(`error of ${key}: ${message}`),
-        onMessage: (message: { payloadText(): string }) => void told.push(`message ${message.payloadText()}`),
+        onMessage: (message: Message) => void told.push(`message ${message.text(MessagePart.Payload)}`),
         emit: (event: string, ...args: unknown[]) =>
           void told.push(
             [event, ...args.map((one) => (one instanceof Error ? one.message : String(one)))].join(" "),
@@ -189,7 +189,7 @@ describe("ClusterSubscriptions", () => {
     subscriptions.start();
     issue("subscribe", "a");
     const { supervisor } = opened[0] as Opened;
-    const message = new DecodedMessage("message", Buffer.alloc(0), Buffer.from("a"), Buffer.from("1"));
+    const message = new DecodedMessage("message", [Buffer.alloc(0), Buffer.from("a"), Buffer.from("1")]);
     supervisor.onMessage?.(message);
     expect(told).to.deep.equal(["message 1"]);
     subscriptions.stop(false);

@@ -42,7 +42,6 @@ describe("Limiter", () => {
   function command(name: string, ...args: string[]): Command {
     const index = made.length;
     const one = new Command(specOf(name), args, false, {
-      promise: null,
       fulfil: (_command, value) => void (ends[index] = { atMs: now(), value }),
       reject: (_command, error) => void (ends[index] = { atMs: now(), error }),
     });

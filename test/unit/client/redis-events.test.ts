@@ -170,9 +170,9 @@ describe("RedisEvents", () => {
       events.onMonitorLine("no line");
       events.onMessage({
         kind: "message",
-        channelText: () => "c",
-        payloadText: () => "m",
-      } as Message);
+        text: (part) => ["", "c", "m"][part] as string,
+        value: () => null,
+      });
       events.onStatus("ready", undefined);
       told.push(["behind them"]);
     });
@@ -188,13 +188,11 @@ describe("RedisEvents", () => {
     events.supervisor = supervisor;
     client.on("message", tell("message")).on("messageBuffer", tell("bytes")).on("push:x", tell("push"));
     const bytes = Buffer.from("c");
-    const message = {
+    const message: Message = {
       kind: "message",
-      channelText: () => "c",
-      payloadText: () => "m",
-      channelBytes: () => bytes,
-      payload: () => bytes,
-    } as Message;
+      text: (part) => ["", "c", "m"][part] as string,
+      value: () => bytes,
+    };
     events.onSelect(3);
     events.onGap({ lostMs: 5 } as never);
     events.onShardLost(bytes);

@@ -560,7 +560,6 @@ describe("SubscriptionReconciler", () => {
     const replies: unknown[] = [];
     const { Command: Made, specOf } = home.modules;
     const completion = {
-      promise: null,
       fulfil: (_: Command, reply: unknown) => void replies.push(reply),
       reject() {},
     };

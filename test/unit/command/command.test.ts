@@ -74,7 +74,7 @@ describe("Command", () => {
         completion.promise.catch(() => {});
         const tell = (value: unknown): void => void told.push(String(value));
         const command = new Command(specOf("get"), ["k"], false, {
-          promise: hasPromise ? completion.promise : null,
+          ...(hasPromise ? { promise: completion.promise } : {}),
           fulfil: (one, value) => {
             tell(value);
             completion.fulfil(one, value);

@@ -77,7 +77,6 @@ class Bench {
   private newCommand(): Command {
     const number = this.all.length;
     const command = new Command(get, [String(number)], false, {
-      promise: null,
       fulfil: () => this.all[number]?.outcomes.push("fulfilled"),
       reject: () => this.all[number]?.outcomes.push("failed"),
     });

@@ -13,6 +13,7 @@ import { specOf } from "../../../src/command/command-table";
 import { Connection } from "../../../src/connection/connection";
 import type { MessageListener } from "../../../src/connection/push-router";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
+import { MessagePart } from "../../../src/protocol/message";
 import { RequestParser } from "../../../testing/src/protocol/request-parser";
 import { fixedRuns } from "../../support/properties";
 
@@ -165,7 +166,9 @@ class Bench {
     this.peer = new Peer(protocol);
     const messages: MessageListener = {
       onMessage: (message) =>
-        this.heard.push(`${message.kind} ${message.channelText()} ${message.payloadText()}`),
+        this.heard.push(
+          `${message.kind} ${message.text(MessagePart.Channel)} ${message.text(MessagePart.Payload)}`,
+        ),
       onShardLost() {},
       onOtherPush() {},
       onMonitorLine() {},
@@ -231,7 +234,6 @@ class Bench {
   private newCommand(word: string, args: string[], id: string): Command {
     this.outcomes.set(id, []);
     return new Command(specOf(word), args, false, {
-      promise: null,
       fulfil: (_command, value) => this.note(id, String(value)),
       reject: (_command, { message }) => this.note(id, message.slice(0, 3)),
     });

@@ -104,7 +104,6 @@ describe("Connection", () => {
   function newCommand(name: string, ...args: string[]): Command {
     const { Command: Made, specOf } = home.modules;
     const command = new Made(specOf(name), args, false, {
-      promise: null,
       fulfil: (_command: unknown, value: Reply) => void told.push(`${name}: ${JSON.stringify(value)}`),
       reject: (_command: unknown, error: Error) => void told.push(`${name} failed: ${error.message}`),
     });

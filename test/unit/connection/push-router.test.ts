@@ -9,6 +9,7 @@ import { CommandQueue } from "../../../src/connection/command-queue";
 import { type MessageListener, PushRouter } from "../../../src/connection/push-router";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
 import { ParserError } from "../../../src/errors";
+import { MessagePart } from "../../../src/protocol/message";
 import { Decode, type Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
 
@@ -24,8 +25,10 @@ describe("PushRouter", () => {
 
   const listener: MessageListener = {
     onMessage: (message) => {
-      const pattern = message.kind === "pmessage" ? ` ${message.patternText()}` : "";
-      told.push(`${message.kind}${pattern} ${message.channelText()} ${message.payloadText()}`);
+      const pattern = message.kind === "pmessage" ? ` ${message.text(MessagePart.Pattern)}` : "";
+      told.push(
+        `${message.kind}${pattern} ${message.text(MessagePart.Channel)} ${message.text(MessagePart.Payload)}`,
+      );
     },
     onShardLost: (channel) => void told.push(`lost ${channel}`),
     onOtherPush: (kind, message) => void told.push(`other ${kind} ${message.length}`),
@@ -50,7 +53,6 @@ describe("PushRouter", () => {
   function send(name: string, ...args: (string | Buffer)[]): Command {
     const words = [name, ...args].join(" ");
     const command = new Command(specOf(name), args, false, {
-      promise: null,
       fulfil: (_command, value) => void told.push(`${words}: ${JSON.stringify(value)}`),
       reject: (_command, { message }) => void told.push(`${words} failed: ${message}`),
     });

@@ -5,6 +5,7 @@ import { expect } from "chai";
 import type { Command } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
+import { MessagePart } from "../../../src/protocol/message";
 import type { Reply } from "../../../src/protocol/resp-types";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
@@ -80,7 +81,8 @@ describe("a connection that reads", () => {
       {
         subscriptions,
         messages: {
-          onMessage: (message) => void pushes.push(`${message.channelText()}: ${message.payloadText()}`),
+          onMessage: (message) =>
+            void pushes.push(`${message.text(MessagePart.Channel)}: ${message.text(MessagePart.Payload)}`),
           onShardLost() {},
           onOtherPush: (kind) => void pushes.push(kind),
           onMonitorLine: (line) => void lines.push(line),
@@ -102,7 +104,6 @@ describe("a connection that reads", () => {
   function newCommand(name: string, wantsBuffers = false): Command {
     const { Command, specOf } = home.modules;
     const completion = {
-      promise: null,
       fulfil: (_command: unknown, value: Reply) => void replies.push(value),
       reject: (_command: unknown, error: Error) => expect.fail(error.message),
     };

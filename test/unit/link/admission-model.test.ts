@@ -40,7 +40,6 @@ describe("Admission, at random", () => {
         (program, maxCommands, maxBytes) => {
           const settled = new Map<Command, number>();
           const completion: Completion = {
-            promise: null,
             fulfil: (command) => void settled.set(command, (settled.get(command) ?? 0) + 1),
             reject: (command) => void settled.set(command, (settled.get(command) ?? 0) + 1),
           };

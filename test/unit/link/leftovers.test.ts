@@ -53,7 +53,6 @@ class Book {
 
   command(word: string, name: string, wantsBuffers = false): Command {
     const command = new Command(specOf(word), [name], wantsBuffers, {
-      promise: null,
       fulfil: (_command, value) => this.note(name, Buffer.isBuffer(value) ? `bytes ${value}` : value),
       reject: (_command, error) => this.fail(name, error),
     });

@@ -103,7 +103,6 @@ describe("Link", () => {
     await link.connect();
     const ending = new Ending();
     const written = new Command(specOf("incr"), ["k"], false, {
-      promise: null,
       fulfil() {},
       reject(command, error) {
         link.disconnect();

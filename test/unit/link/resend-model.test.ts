@@ -50,7 +50,6 @@ describe("the resend rules, at random", () => {
         (program, cut, policy) => {
           const failures = new Map<Command, string>();
           const completion: Completion = {
-            promise: null,
             fulfil() {},
             reject(command, error) {
               expect(failures.has(command), "settled twice").to.equal(false);

@@ -20,7 +20,6 @@ const RULES: Loss = {
 describe("failOrKeep", () => {
   const failures = new Map<Command, string>();
   const completion: Completion = {
-    promise: null,
     fulfil() {},
     reject(command, error) {
       failures.set(command, (error as { code?: string }).code ?? error.message);
@@ -89,7 +88,6 @@ describe("failOrKeep", () => {
   it("says why a command is not sent again: its own policy, the one of the client, or the server at work", () => {
     const texts: string[] = [];
     const told: Completion = {
-      promise: null,
       fulfil() {},
       reject: (_, error) => void texts.push(error.message),
     };

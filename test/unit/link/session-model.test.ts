@@ -13,7 +13,7 @@ import { SESSION_FLAGS, Session } from "../../../src/link/session";
 import type { Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
 
-const completion: Completion = { promise: null, fulfil() {}, reject() {} };
+const completion: Completion = { fulfil() {}, reject() {} };
 let made: Command[] = [];
 
 function make(name: string, ...args: string[]): Command {

@@ -2,7 +2,7 @@
 
 import { expect } from "chai";
 import { Overlap } from "../../../src/maintenance/overlap";
-import { DecodedMessage } from "../../../src/protocol/message";
+import { DecodedMessage, type Message, MessagePart } from "../../../src/protocol/message";
 
 describe("Overlap", () => {
   const [OLD, NEW] = ["old", "new"];
@@ -11,14 +11,14 @@ describe("Overlap", () => {
 
   beforeEach(() => {
     heard = [];
-    const onMessage = (message: { payloadText(): string }): void => void heard.push(message.payloadText());
+    const onMessage = (message: Message): void => void heard.push(message.text(MessagePart.Payload));
     overlap = new Overlap({ onMessage }, NEW, () => 0);
   });
 
   function take(connection: string, ...texts: string[]): void {
     for (const text of texts) {
       const [channel, payload] = [Buffer.from("news"), Buffer.from(text)];
-      overlap.take(connection, new DecodedMessage("message", Buffer.alloc(0), channel, payload));
+      overlap.take(connection, new DecodedMessage("message", [Buffer.alloc(0), channel, payload]));
     }
   }
 

@@ -14,7 +14,7 @@ import { AutoPipeliner } from "../../../src/pipeline/auto-pipeliner";
 import { fixedRuns } from "../../support/properties";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
-const COMPLETION = { promise: null, fulfil() {}, reject() {} };
+const COMPLETION = { fulfil() {}, reject() {} };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 type Step =

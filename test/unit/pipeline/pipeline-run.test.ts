@@ -5,6 +5,7 @@ import { type Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
+import type { Script } from "../../../src/command/script";
 import { ReplyError } from "../../../src/errors";
 import { PipelineRun } from "../../../src/pipeline/pipeline-run";
 import type { Rows } from "../../../src/pipeline/transaction";
@@ -311,7 +312,7 @@ describe("PipelineRun", () => {
         if (args.length === 0) throw new Error("no number of keys");
         return new Command(specOf("evalsha"), ["sha", ...args], wantsBuffers, completion);
       },
-    };
+    } as unknown as Script;
     run.queue(specOf("evalsha"), ["0"], false, script);
     run.queue(specOf("evalsha"), [], false, script);
     run.start();

@@ -3,6 +3,7 @@
 import { expect } from "chai";
 import { LegacyCommand } from "../../../src/client/legacy-command";
 import type { Command } from "../../../src/command/command";
+import type { Script } from "../../../src/command/script";
 import { PipelineUsedError, ReplyError } from "../../../src/errors";
 import { addToPipeline, defineInPipeline, methodOf, Pipeline } from "../../../src/pipeline/pipeline";
 import { PIPELINE_CLASS, type PipelineHost } from "../../../src/pipeline/pipeline-run";
@@ -315,7 +316,7 @@ describe("Pipeline", () => {
         makeCommand: () => {
           throw new Error("made");
         },
-      });
+      } as unknown as Script);
       const owner = { ...host, [PIPELINE_CLASS]: () => ClientsOwn } as unknown as PipelineHost;
       class Users extends Pipeline {}
       for (const One of [Pipeline, Users, ClientsOwn]) {

@@ -1,6 +1,6 @@
 /** A sink that remembers what it was told, and feeds bytes to a parser in either way. */
 
-import type { Message } from "../../../src/protocol/message";
+import { type Message, MessagePart } from "../../../src/protocol/message";
 import { Parser } from "../../../src/protocol/parser";
 import type { ReplySink } from "../../../src/protocol/reply-sink";
 import type { Reply } from "../../../src/protocol/resp-types";
@@ -34,8 +34,16 @@ export class RecordingSink implements ReplySink {
 
   /** As it would come token by token. */
   onMessage(message: Message): void {
-    const pattern = message.kind === "pmessage" ? [message.patternBytes()] : [];
-    this.add(["push", [Buffer.from(message.kind), ...pattern, message.channelBytes(), message.payload()]]);
+    const pattern = message.kind === "pmessage" ? [message.value(MessagePart.Pattern)] : [];
+    this.add([
+      "push",
+      [
+        Buffer.from(message.kind),
+        ...pattern,
+        message.value(MessagePart.Channel),
+        message.value(MessagePart.Payload),
+      ],
+    ]);
   }
 
   onParserError(error: Error): void {

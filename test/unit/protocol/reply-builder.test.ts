@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import { MAX_DEPTH, MAX_PREALLOCATED_SLOTS } from "../../../src/protocol/limits";
 import { ReplyBuilder } from "../../../src/protocol/reply-builder";
-import { FrameKind, type ReplyFrame } from "../../../src/protocol/reply-frame";
+import { FrameKind } from "../../../src/protocol/reply-frame";
 import { Decode } from "../../../src/protocol/resp-types";
 import { TypeByte } from "../../../src/protocol/type-byte";
 import { RecordingSink } from "./recording-sink";
@@ -155,13 +155,13 @@ describe("ReplyBuilder", () => {
 
   it("allocates ahead no more places for one reply than the bound, and as many again for the next", () => {
     builder.open(List, 2 ** 30);
-    expect((builder.frame as ReplyFrame).elements.length).to.equal(MAX_PREALLOCATED_SLOTS);
+    expect(builder.frame?.content).to.have.length(MAX_PREALLOCATED_SLOTS);
     builder.open(List, 2 ** 30);
-    expect((builder.frame as ReplyFrame).elements.length).to.equal(0);
+    expect(builder.frame?.content).to.have.length(0);
     begin();
     for (let round = 0; round < 2; round++) {
       builder.open(List, 2);
-      expect((builder.frame as ReplyFrame).elements.length).to.equal(2);
+      expect(builder.frame?.content).to.have.length(2);
       builder.place("a");
       builder.place("b");
       builder.begin(TypeByte.Bulk);

@@ -67,7 +67,6 @@ interface Played {
 function play(word: string, kind: Kind = "single", state: GroupState = "fresh"): Played {
   let ending: string | null = null;
   const command = new Command(specOf(word), ["key"], false, {
-    promise: null,
     fulfil: (_command, value) => void (ending = `answers ${String(value)}`),
     reject: (_command, error) => {
       ending = `fails ${(error as { code?: string }).code ?? error.name}`;
