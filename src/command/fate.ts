@@ -1,7 +1,7 @@
 /**
  * Decides the fate of a command: written, sent again here or elsewhere, dropped or failed. One pure function
  * holds the rules for every event. It reads the command and its batch, changes nothing and creates no error.
- * `connection/flush-encoder`, `link/session`, `link/error-replies`, `link/leftovers` and `cluster/redirector`
+ * `connection/flush-encoder`, `link/session`, `link/replies`, `link/leftovers` and `cluster/redirector`
  * call it and carry out the result. docs/architecture.md lists the results in a table that a test compares with
  * this file.
  */

@@ -17,6 +17,7 @@ import { LatePart } from "../util/late-part";
 import { atTurnEnd, clockMs, dateMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import { CommandQueue } from "./command-queue";
+import { CONNECTION_DEFAULTS } from "./connection-defaults";
 import { ConnectionState, move } from "./connection-state";
 import type { WriteListener } from "./flush-encoder";
 import { FlushMeter } from "./flush-meter";
@@ -30,13 +31,14 @@ export const socketTimeouts = new LatePart(
   () => require("./socket-timeout") as typeof import("./socket-timeout"),
 );
 
+/** The options of the client that a connection reads, with their names there. */
 export interface ConnectionOptions extends WriterOptions {
-  /** The time that a half-closed socket has to close before it is destroyed. */
-  readonly disconnectTimeoutMs: number;
-  readonly replyMapping: "legacy" | "resp3";
-  readonly stringNumbers: boolean;
-  /** How long a connection with unanswered commands may receive no byte; 0 = unlimited. */
-  readonly socketTimeoutMs: number;
+  /** In ms: the time that a half-closed socket has to close before it is destroyed. */
+  readonly disconnectTimeout?: number | undefined;
+  readonly replyMapping?: "legacy" | "resp3" | undefined;
+  readonly stringNumbers?: boolean | undefined;
+  /** In ms: how long a connection with unanswered commands may receive no byte; 0 = unlimited. */
+  readonly socketTimeout?: number | undefined;
 }
 
 /** Receives the lifecycle events of a connection. */
@@ -56,23 +58,19 @@ export interface SilenceListener {
   onSilence(silentMs: number, first: Command | undefined): void;
 }
 
-/** Judges error replies. Returns true when the command was taken over; otherwise it fails with the error. */
-export interface ErrorJudge {
+/** Handles replies that do more than settle their command. */
+export interface ReplyRules {
+  /** Judges an error reply. Returns true when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean;
-}
-
-/** Follows successful replies to commands that change the state of the connection. */
-export interface StateFollower {
+  /** Follows a successful reply to a command that changes the state of the connection. */
   follow(command: Command, reply: Reply): void;
 }
 
 /** The collaborators of a connection. Each one is passed to the part that needs it. */
 export interface ConnectionDeps extends PushDeps {
   readonly life: ConnectionLife;
-  /** Null: error replies fail their commands. */
-  readonly errorReplies: ErrorJudge | null;
-  /** Null: no command changes the state. */
-  readonly stateReplies: StateFollower | null;
+  /** Null: error replies fail their commands, and no command changes the state. */
+  readonly replies: ReplyRules | null;
   readonly tracer: WriteListener | null;
   /** The counters of its link; undefined: not counted. */
   readonly counts?: FlushMeter["counts"];
@@ -155,7 +153,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.decoding =
       (options.stringNumbers ? Decode.StringNumbers : 0) |
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
-    this.limitSilence(options.socketTimeoutMs);
+    this.limitSilence(options.socketTimeout ?? 0);
     this.meter = new FlushMeter(this.queue, deps.counts, deps.tracer);
     this.writer = new Writer(this, options, this.meter, deps.tracer);
     this.pushes = new PushRouter(this.queue, deps, this.decoding);
@@ -186,10 +184,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     },
   };
 
-  /**
-   * Attaches a socket, which may still be connecting. If it is destroyed already and has no error, `firstError`
-   * is the reason.
-   */
+  /** Attaches a socket, connecting or open. `firstError` is the reason if it is destroyed without an error. */
   attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }, firstError?: Error): void {
     this.socket = socket;
     hideBytes(socket);
@@ -211,7 +206,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   setProtocol(protocol: 2 | 3): void {
-    this.shape = { protocol, replyMapping: protocol === 3 ? this.options.replyMapping : "legacy" };
+    const wanted = this.options.replyMapping ?? CONNECTION_DEFAULTS.replyMapping;
+    this.shape = { protocol, replyMapping: protocol === 3 ? wanted : "legacy" };
   }
 
   markReady(): void {
@@ -291,7 +287,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     if (!this.isUsualReply && this.takesUnusual(value)) return;
     const command = this.queue.shift() as Command;
     markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.follow(command, value);
     const isDecoded = this.isUsualReply || (command.decodingOn(0) & Decode.Buffers) !== 0;
     command.fulfil(isDecoded ? value : toText(value), this.shape);
   }
@@ -305,7 +301,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       return;
     }
     markAnswered(command);
-    if (this.deps.errorReplies?.judge(command, error) !== true) command.fail(error);
+    if (this.deps.replies?.judge(command, error) !== true) command.fail(error);
   }
 
   onMessage(message: Message): void {
@@ -332,7 +328,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       socket.destroy();
       return false;
     }
-    this.destroyTimer = startTimer(() => socket.destroy(), this.options.disconnectTimeoutMs);
+    const limitMs = this.options.disconnectTimeout ?? CONNECTION_DEFAULTS.disconnectTimeout;
+    this.destroyTimer = startTimer(() => socket.destroy(), limitMs);
     return true;
   }
 
@@ -353,10 +350,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return true;
   }
 
-  /**
-   * The runtime reads up to 32 times in a turn while reads fill their buffer, which would block the event loop
-   * for long. After a while the rest is left to the next turn.
-   */
+  /** Full buffers make the runtime read up to 32 times in a turn: after a while the next turn continues. */
   private mayReadOn(isMoreWaiting: boolean): boolean {
     if (!isMoreWaiting) this.burstStartMs = 0;
     else if (this.burstStartMs === 0) this.burstStartMs = this.lastActivityMs;

@@ -30,10 +30,7 @@ const WRITING: FateEvent = { kind: "writing" };
 const JUST_STARTED_MS = Number.EPSILON;
 
 export interface WriteListener {
-  /**
-   * Called for each command as it is encoded, while `isLogging` is true, commands are watched or commands have
-   * a subscriber.
-   */
+  /** Called for each command as it is encoded, while `isTraced` returns true. */
   onWrite(command: Command): void;
   readonly isLogging: boolean;
   /** The address of the server, for subscribers. */
@@ -52,58 +49,50 @@ export function isTraced(listener: WriteListener | null): listener is WriteListe
   return listener !== null && (listener.isLogging || writeWatch.watcher !== null || commandChannel.isHeard);
 }
 
-export class FlushEncoder {
-  private readonly queue: CommandQueue;
-  private readonly scripts: ScriptMemory;
+/** The flush that is being filled. */
+export interface Flush {
+  readonly output: OutputBuffer;
+  /** It ends at the first command that reaches this many bytes, unless the commands are few and large. */
+  readonly fullBytes: number;
+  readonly tracer: WriteListener | null;
+}
 
-  constructor(
-    source: { readonly queue: CommandQueue; readonly scripts: ScriptMemory },
-    private readonly output: OutputBuffer,
-    /**
-     * A flush ends at the first command that reaches this many bytes, unless the commands are few and large.
-     */
-    private readonly highWaterBytes: number,
-    private readonly listener: WriteListener | null,
-  ) {
-    this.queue = source.queue;
-    this.scripts = source.scripts;
-  }
+/**
+ * Encodes unsent commands until the flush has enough bytes. Returns why a
+ * command could not be encoded: a part of it is in the buffer, so the flush must not be written.
+ * @param unsent The number of unsent commands in the queue, at least one.
+ */
+export function fillFlush(
+  { queue, scripts }: { readonly queue: CommandQueue; readonly scripts: ScriptMemory },
+  { output, fullBytes, tracer }: Flush,
+  unsent: number,
+): Error | null {
+  const listener = isTraced(tracer) ? tracer : null;
+  let count = 0;
+  do {
+    const command = queue.takeUnsent();
+    if (command === undefined) break;
+    if (!beginWriting(command, queue)) {
+      queue.drop(command);
+      continue;
+    }
+    const { extra } = command;
+    if (extra !== null && extra.script !== null) scripts.choose(command);
+    if (listener !== null) listener.onWrite(command);
+    try {
+      encodeCommand(output, command.spec.encodedName ?? encodeName(command.spec), command.args);
+    } catch (error) {
+      const cause = toError(error);
+      command.fail(cause);
+      return cause;
+    }
+  } while (++count < unsent && (output.length < fullBytes || isLarge(count, output.length, fullBytes)));
+  return null;
+}
 
-  /**
-   * Returns why a command could not be encoded: a part of it is in the buffer, so the flush must not be
-   * written.
-   * @param unsent The number of unsent commands in the queue, at least one.
-   */
-  fill(unsent: number): Error | null {
-    const { queue } = this;
-    const listener = isTraced(this.listener) ? this.listener : null;
-    let count = 0;
-    do {
-      const command = queue.takeUnsent();
-      if (command === undefined) break;
-      if (!beginWriting(command, queue)) {
-        queue.drop(command);
-        continue;
-      }
-      const { extra } = command;
-      if (extra !== null && extra.script !== null) this.scripts.choose(command);
-      if (listener !== null) listener.onWrite(command);
-      try {
-        encodeCommand(this.output, command.spec.encodedName ?? encodeName(command.spec), command.args);
-      } catch (error) {
-        const cause = toError(error);
-        command.fail(cause);
-        return cause;
-      }
-    } while (++count < unsent && (this.output.length < this.highWaterBytes || this.isLarge(count)));
-    return null;
-  }
-
-  /** Whether so many commands are few and large, so that more may follow in this flush. */
-  private isLarge(count: number): boolean {
-    const { length } = this.output;
-    return count < FEW && length >= count * REFERENCE_FROM_BYTES && length < this.highWaterBytes * FEW;
-  }
+/** Whether so many commands of this total length are few and large, so that more may follow in this flush. */
+function isLarge(count: number, length: number, fullBytes: number): boolean {
+  return count < FEW && length >= count * REFERENCE_FROM_BYTES && length < fullBytes * FEW;
 }
 
 /**

@@ -131,10 +131,7 @@ export class FlushScheduler implements ExitWork {
     this.flushFirst(place < 0 ? this.scheduled.length : place);
   }
 
-  /**
-   * Flushes the scheduled connections up to `one`. Later commands of `one` are written after those of other
-   * connections.
-   */
+  /** Flushes the connections up to `one`, whose later commands are written after those of the others. */
   flushThrough(one: Flushable): void {
     this.flushFirst(this.scheduled.indexOf(one) + 1);
   }

@@ -21,7 +21,7 @@ export type { ServerInfo };
 
 export interface HandshakeOptions {
   readonly protocol?: number | undefined;
-  readonly replyMapping?: string | undefined;
+  readonly replyMapping?: "legacy" | "resp3" | undefined;
   readonly connectionName?: string | null | undefined;
   readonly readOnly?: boolean | undefined;
   readonly disableClientInfo?: boolean | undefined;
@@ -42,10 +42,7 @@ export const DEFAULT_LOADING_RETRY_MS = 10_000;
 export type HandshakeOutcome =
   | { kind: "ready"; info: ServerInfo }
   | { kind: "loading"; delayMs: number }
-  /**
-   * `isTransient`: the next attempt may succeed without any change, so commands wait for it. `isLogin`: the
-   * login was refused.
-   */
+  /** `isTransient`: the next attempt may succeed, so commands wait. `isLogin`: the login was refused. */
   | { kind: "failed"; error: Error; isTransient: boolean; isLogin?: boolean };
 
 /** `said` is the error text as the server sent it; in the error itself credentials are masked. */
@@ -82,30 +79,21 @@ export function isFormality({ completion }: Command): boolean {
 
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
-  return new Promise((resolve) => dispatchAll(connection, [requestOf(name, args, new Request(resolve))]));
+  return new Promise((resolve) => send(connection, name, args, new Request(resolve)));
 }
 
-function requestOf(name: string, args: unknown[], completion: Completion): Command {
+function send(connection: Connection, name: string, args: unknown[], completion: Completion): void {
   const prepared = prepareArguments({ name, argumentMapper: null }, args);
-  return ownCommand(Origin.Connection, name, prepared, completion);
-}
-
-function dispatchAll(connection: Connection, commands: readonly Command[]): void {
-  const isClosed = connection.state === ConnectionState.Closed;
-  for (const command of commands) {
-    if (isClosed) command.fail(new ConnectionClosedError());
-    else connection.dispatch(command);
-  }
+  const command = ownCommand(Origin.Connection, name, prepared, completion);
+  if (connection.state === ConnectionState.Closed) command.fail(new ConnectionClosedError());
+  else connection.dispatch(command);
 }
 
 /** The databases that a connection must be able to select. */
 export interface Databases {
   /** The database that is selected when it is ready. */
   readonly db: number;
-  /**
-   * The databases of commands that wait for it: a command must not run in another database because its SELECT
-   * was refused.
-   */
+  /** Those of waiting commands: none may run in another database because its SELECT was refused. */
   readonly otherDbs?: readonly number[];
 }
 
@@ -123,10 +111,7 @@ export interface HandshakeListener {
   isFollowed?(): boolean;
   /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
   onSecondLogin?(): void;
-  /**
-   * Called once, while the last reply of the handshake is being processed: replies to commands behind the
-   * handshake follow.
-   */
+  /** Called once, while its last reply is processed: replies to commands behind the handshake follow. */
   onOutcome(outcome: HandshakeOutcome): void;
 }
 
@@ -141,8 +126,7 @@ export function beginHandshake(
 
 /** Keeps the replies that matter, and judges them when the last one has arrived. */
 class Handshake {
-  /** Unsent commands. */
-  private readonly list: Command[] = [];
+  /** Commands without a reply, and one more while others may follow in the same write. */
   private unanswered = 0;
   /** The server does not know RESP3 and has not seen the credentials. */
   private isRepeated = false;
@@ -161,6 +145,7 @@ class Handshake {
   begin(protocol: 2 | 3): void {
     const { connection, introduction } = this;
     const { options, credentials } = introduction;
+    this.unanswered++;
     if (protocol === 2) connection.setProtocol(2);
     const words = wordsOfLogin(credentials, protocol);
     if (words !== null) this.ask(...words);
@@ -170,20 +155,13 @@ class Handshake {
     if (protocol === 2 && !options.disableClientInfo) this.ask("client", ["ID"]);
     for (const one of options.himportFieldsets ?? []) this.ask("himport", prepareArgumentsOf(one));
     if (options.enableReadyCheck) this.ask("info", []);
-    if (this.list.length === 0) this.conclude();
-    else this.send();
-  }
-
-  private send(): void {
-    const commands = this.list.splice(0);
-    this.unanswered += commands.length;
-    dispatchAll(this.connection, commands);
+    this.onAnswered();
   }
 
   private onAnswered(): void {
     if (--this.unanswered > 0) return;
     if (this.isRepeated) this.repeat();
-    else this.conclude();
+    else this.listener.onOutcome(this.judge());
   }
 
   private ask(name: string, args: unknown[], isFormality = false): void {
@@ -191,7 +169,8 @@ class Handshake {
       if (!isFormality) this.note(command, answer);
       this.onAnswered();
     }, isFormality);
-    this.list.push(requestOf(name, args, completion));
+    this.unanswered++;
+    send(this.connection, name, args, completion);
   }
 
   private addFormalities(): void {
@@ -246,10 +225,7 @@ class Handshake {
     if (disableClientInfo) return;
     // The outcome must be known before the replies to commands behind the handshake.
     if (this.listener.isFollowed?.() === true) void noteClientId(connection);
-    else {
-      this.ask("client", ["ID"]);
-      this.send();
-    }
+    else this.ask("client", ["ID"]);
   }
 
   private repeat(): void {
@@ -258,12 +234,6 @@ class Handshake {
     this.fieldsetErrors = [];
     this.listener.onSecondLogin?.();
     this.begin(2);
-  }
-
-  private conclude(): void {
-    const outcome = this.judge();
-    if (outcome.kind === "ready") noteServer(this.connection, outcome.info);
-    this.listener.onOutcome(outcome);
   }
 
   private judge(): HandshakeOutcome {
@@ -280,7 +250,7 @@ class Handshake {
     }
     for (const error of this.fieldsetErrors) this.listener.onError(error);
     if (info === null) return { kind: "ready", info: new ServerInfo("") };
-    const outcome = judgeInfo(info, options);
+    const outcome = judgeInfo(this.connection, info, options);
     return outcome.kind === "failed" ? refused(info, hasPassword) : outcome;
   }
 }
@@ -357,7 +327,11 @@ function refused({ error, said }: Answer, hasPassword: boolean, isLogin = false)
 }
 
 /** Evaluates the reply to INFO: ready, or loading its data and to be asked again. */
-export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeOutcome {
+export function judgeInfo(
+  connection: Connection,
+  answer: Answer,
+  options: HandshakeOptions,
+): HandshakeOutcome {
   if (answer.error !== null) {
     if (!answer.said.includes("NOPERM")) {
       return { kind: "failed", error: answer.error, isTransient: isTransientRefusal(answer.said) };
@@ -368,7 +342,10 @@ export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeO
     return { kind: "ready", info: new ServerInfo("") };
   }
   const info = new ServerInfo(String(answer.value));
-  if ((info.fields["loading"] ?? "0") === "0") return { kind: "ready", info };
+  if ((info.fields["loading"] ?? "0") === "0") {
+    noteServer(connection, info);
+    return { kind: "ready", info };
+  }
   const etaMs = Number(info.fields["loading_eta_seconds"] ?? 1) * 1000;
   const maxMs = options.maxLoadingRetryTime ?? DEFAULT_LOADING_RETRY_MS;
   return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };

@@ -44,9 +44,7 @@ export interface PushDeps {
 const NO_PATTERN = Buffer.alloc(0);
 
 export class PushRouter {
-  /**
-   * The number of confirmations that the command at the head still waits for; 0 = the first has not arrived.
-   */
+  /** The confirmations that the head still waits for; 0 = the first has not arrived. */
   private left = 0;
 
   constructor(

@@ -39,9 +39,7 @@ export class RoundTrips {
     return leastMs === Number.POSITIVE_INFINITY ? null : leastMs;
   }
 
-  /**
-   * The upper end of the step that contains the 99th percentile of the last minute; null without measurements.
-   */
+  /** The upper end of the step with the 99th percentile of the last minute; null without measurements. */
   p99Ms(nowMs: number): number | null {
     this.turnTo(nowMs);
     let total = 0;

@@ -17,8 +17,9 @@ import { type FlushBytes, keptSegments, OutputBuffer, releaseFlush } from "../pr
 import { clockMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { CommandQueue } from "./command-queue";
+import { CONNECTION_DEFAULTS } from "./connection-defaults";
 import { ConnectionState } from "./connection-state";
-import { FlushEncoder, type WriteListener } from "./flush-encoder";
+import { type Flush, fillFlush, type WriteListener } from "./flush-encoder";
 import type { FlushMeter } from "./flush-meter";
 import { type Flushable, schedulerOfConnection } from "./flush-scheduler";
 import type { ScriptMemory } from "./script-memory";
@@ -45,9 +46,9 @@ export interface WriterSource {
 
 export interface WriterOptions {
   /** A flush ends at the first command that reaches this many bytes; the rest is written in the next turn. */
-  readonly highWaterBytes: number;
+  readonly highWaterBytes?: number | undefined;
   /** Whether commands may be written before the end of the task that issues them. */
-  readonly flushPolicy: FlushPolicy;
+  readonly flushPolicy?: FlushPolicy | undefined;
 }
 
 /** The number of unsent commands that are written before the end of the task, to free their memory. */
@@ -55,15 +56,15 @@ const EARLY_FLUSH_COMMANDS = 8192;
 
 const SOCKET_WRITE = Socket.prototype.write;
 
-export class Writer implements Flushable {
+export class Writer implements Flushable, Flush {
   isScheduled = false;
   /** The socket belongs to the runtime, which does not read written memory again. */
   isOwnSocket = false;
+  readonly output = new OutputBuffer();
+  readonly fullBytes: number;
 
   private readonly scheduler = schedulerOfConnection();
   private readonly queue: CommandQueue;
-  private readonly output = new OutputBuffer();
-  private readonly encoder: FlushEncoder;
   private socket: Duplex | null = null;
   /** The socket accepts no more bytes before it drains. */
   private isBlocked = false;
@@ -82,17 +83,18 @@ export class Writer implements Flushable {
     private readonly source: WriterSource,
     private readonly options: WriterOptions,
     private readonly meter: FlushMeter,
-    listener: WriteListener | null,
+    readonly tracer: WriteListener | null,
   ) {
     this.queue = source.queue;
-    this.encoder = new FlushEncoder(source, this.output, options.highWaterBytes, listener);
+    this.fullBytes = options.highWaterBytes ?? CONNECTION_DEFAULTS.highWaterBytes;
   }
 
   attach(socket: Duplex): void {
     this.socket = socket;
     this.isOwnSocket = isSocketOfRuntime(socket);
     // A custom stream may answer within `write`, in the middle of the caller's code or of other replies.
-    this.isEager = this.options.flushPolicy === "adaptive" && this.isOwnSocket;
+    const policy = this.options.flushPolicy ?? CONNECTION_DEFAULTS.flushPolicy;
+    this.isEager = policy === "adaptive" && this.isOwnSocket;
     socket.on("drain", () => this.onDrain());
   }
 
@@ -227,7 +229,7 @@ export class Writer implements Flushable {
   private fill(unsent: number): Error | null {
     this.isFlushing = true;
     try {
-      return this.encoder.fill(unsent);
+      return fillFlush(this.source, this, unsent);
     } finally {
       this.isFlushing = false;
     }

@@ -1,7 +1,17 @@
-/** Parses the rows of CLIENT LIST, which describe the server's connections. */
+/** Requests and parses the rows of CLIENT LIST, which describe the server's connections. */
 
 import type { Socket } from "node:net";
 import type { Connection } from "../connection/connection";
+import { request } from "../connection/handshake";
+
+/** The rows of the connections with these IDs, or of all without one; null if the server refuses them. */
+export async function askForRows(connection: Connection, ids: readonly number[]): Promise<string[] | null> {
+  const filter = ids.length > 0 ? ["id", ...ids] : [];
+  let answer = await request(connection, "client", ["list", ...filter]);
+  // Before 6.2 the list has no filters.
+  if (ids.length > 0 && /syntax/i.test(answer.said)) answer = await request(connection, "client", ["list"]);
+  return answer.error === null ? String(answer.value).split("\n") : null;
+}
 
 /** The row of a connection: by its ID, or else by its address, which a network may have translated. */
 export function rowOf(rows: readonly string[], { clientId, socket }: Connection): string | undefined {

@@ -94,9 +94,7 @@ class SharedProvider {
     return (this.last as Obtained).credentials;
   }
 
-  /**
-   * The last result has not expired. Without `expiresAt` only the server knows that, so it is not used again.
-   */
+  /** The last result has not expired. Without `expiresAt` it is not used again. */
   private isValid(): boolean {
     return this.last !== null && expiryOf(this.last.credentials) > userDateMs();
   }

@@ -15,10 +15,7 @@ export interface ExpiringCredentials extends Credentials {
   readonly expiresAt?: Date | number | undefined;
 }
 
-/**
- * `connect`: for a new connection; `renewal`: before the current ones expire; `refused`: the server refused the
- * last ones.
- */
+/** `connect`: for a new connection; `renewal`: before they expire; `refused`: by the server. */
 export type CredentialReason = "connect" | "renewal" | "refused";
 
 export interface CredentialSource {
@@ -72,10 +69,7 @@ export interface CredentialHost {
 
 /** The share of their lifetime after which they are renewed, as in clients of other languages. */
 const RENEW_AT = 0.8;
-/**
- * The largest random share by which a renewal is earlier, so that connections of many processes do not renew
- * together.
- */
+/** The largest random share by which a renewal is earlier, so that many processes do not renew together. */
 const JITTER = 0.05;
 /** The answer to a call that takes longer may never arrive. The default of `connectTimeout`. */
 export const LONGEST_CALL_MS = 10_000;

@@ -57,10 +57,6 @@ export class CurrentConnection {
     return this.connection !== null && this.connection.state === ConnectionState.Ready;
   }
 
-  get isWritable(): boolean {
-    return this.connection?.isWritable === true;
-  }
-
   send(command: Command): void {
     if (command.db === DB_WHEN_SENT) command.db = this.selected.db;
     if (command.db !== this.selected.db || this.isDeciding) this.selectAnew(command.db);

@@ -37,7 +37,7 @@ import { startTimer, stopTimer } from "../util/scheduling";
 import { isThenable, toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { CredentialSource, ExpiringCredentials } from "./credentials";
-import { PlainPortCheck } from "./plain-port";
+import { checkPlainPort } from "./plain-port";
 
 export interface EstablishmentOptions extends HandshakeOptions {
   readonly keepAlive?: number | undefined;
@@ -70,10 +70,7 @@ export interface EstablishmentOwner {
   readonly current?: { readonly early: EarlySender };
   /** The handshake is complete. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
-  /**
-   * The attempt failed. With `isTransient` the next one may succeed without any change; otherwise the server
-   * refused the client.
-   */
+  /** The attempt failed. `isTransient`: the next one may succeed. Otherwise the server refused the client. */
   onRefused(error: Error, isTransient: boolean): void;
 }
 
@@ -82,7 +79,7 @@ export class Establishment implements HandshakeListener {
   private isOver = false;
   private credentials: ExpiringCredentials = {};
   private asked: ReturnType<CredentialSource["credentials"]> = {};
-  private plainPort: PlainPortCheck | null = null;
+  private stopPlainPortCheck: (() => void) | null = null;
 
   constructor(
     private readonly connection: Connection,
@@ -123,7 +120,7 @@ export class Establishment implements HandshakeListener {
   /** Ends the attempt: it succeeded, failed, or its connection closed. */
   stop(): void {
     this.isOver = true;
-    this.plainPort?.stop();
+    this.stopPlainPortCheck?.();
     stopTimer(this.timer);
     this.timer = undefined;
   }
@@ -159,7 +156,8 @@ export class Establishment implements HandshakeListener {
     }
     // From now on, because asking Sentinels for an address may continue as long as their retry strategy allows.
     this.armTimer();
-    this.plainPort = new PlainPortCheck(socket, () => this.connection.destroy(plainPortError()));
+    const onPlain = (): void => this.connection.destroy(plainPortError());
+    this.stopPlainPortCheck = checkPlainPort(socket, onPlain);
     this.connection.attach(socket, this.deps.connector.firstError);
   }
 
@@ -205,7 +203,8 @@ export class Establishment implements HandshakeListener {
 
   private async askAgain(): Promise<void> {
     this.armTimer();
-    this.onOutcome(judgeInfo(await request(this.connection, "info", []), this.deps.options));
+    const answer = await request(this.connection, "info", []);
+    this.onOutcome(judgeInfo(this.connection, answer, this.deps.options));
   }
 
   private armTimer(): void {
@@ -226,10 +225,7 @@ export class Establishment implements HandshakeListener {
   }
 }
 
-/**
- * Adds the probable reason to an error reply that refuses the connection. Returns true if the next attempt may
- * succeed.
- */
+/** Adds the probable reason to a refusal. Returns true if the next attempt may succeed. */
 export function explainTurnedAway(error: Error): boolean {
   addHint(error, hintOnRefusal(error.message, false));
   return isTransientRefusal(error.message);

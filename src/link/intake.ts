@@ -101,9 +101,7 @@ export class Intake {
     const isSelect = (flags & CommandFlag.Select) !== 0;
     if (isSelect && this.deps.takeover !== null && Number(command.args[0]) !== (options.db ?? 0))
       return new SelectOnClusterError();
-    const wrongMode = modeRefusal(mode, flags);
-    if (wrongMode !== null || !session.mayRefuse) return wrongMode;
-    const refusal = session.takeRefusal(command);
+    const refusal = modeRefusal(mode, flags) ?? session.takeRefusal(command);
     if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) {
       session.noteRefused(command);
       current.discardInsteadOf(command);

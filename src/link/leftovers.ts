@@ -45,10 +45,7 @@ export interface Loss extends ResendPolicy {
   readonly mayStillRun: boolean;
   /** The address of the server, for messages. */
   readonly server: string;
-  /**
-   * Removes the commands that already wait offline: issued after the socket error, or admitted as others
-   * failed.
-   */
+  /** Removes the commands that wait already: issued after the socket error, or admitted as others failed. */
   takeLate(): Command[];
 }
 
@@ -113,12 +110,14 @@ export class LeftoverCommands {
     this.deps.counts.resent += this.waiting.putBack(this.deps.takeover?.madeWhole(again) ?? again);
   }
 
-  /**
-   * Ends the commands left by a connection that was closed on purpose; returns those that will be taken over.
-   */
+  /** Ends the commands of a connection closed on purpose; returns those that will be taken over. */
   endLeftovers({ sent, unsent }: Left): Left {
-    const end = new End(this.deps.takeover, () => this.closedError());
-    return { sent: end.applyTo(sent, true), unsent: end.applyTo(unsent, false) };
+    const { takeover } = this.deps;
+    const errors = new EndingErrors({ makeError: () => this.closedError() });
+    return {
+      sent: end(sent, takeover, errors, endOf(true, false)),
+      unsent: end(unsent, takeover, errors, endOf(false, false)),
+    };
   }
 }
 
@@ -126,32 +125,19 @@ export function isQuit({ spec }: Command): boolean {
   return (spec.flags & CommandFlag.Quit) !== 0;
 }
 
-/** The end of a connection or link, applied to each of its commands. */
-class End {
-  private readonly errors: EndingErrors;
-  private readonly event: Ended;
-
-  constructor(
-    private readonly takeover: Takeover | null,
-    makeError: () => Error,
-    { isLate = false, isOnlyOne = false } = {},
-  ) {
-    this.errors = new EndingErrors({ makeError }, isOnlyOne);
-    this.event = { kind: "link ended", isWritten: false, isTakenOver: false, isLate };
-  }
-
-  /** Settles the commands, except those that go to the cluster, which are returned. */
-  applyTo(commands: readonly Command[], isWritten: boolean): Command[] {
-    this.event.isWritten = isWritten;
-    const taken: Command[] = [];
-    for (const command of commands) {
-      this.event.isTakenOver = this.takeover?.takesOver(command) === true;
-      const fate = fateOf(command, this.event);
-      settle(command, fate, this.errors);
-      if (fate.does === "goes again elsewhere") taken.push(command);
-    }
-    return taken;
-  }
+/** Settles commands at the end of a connection or link, except those that go to the cluster, which are returned. */
+function end(
+  commands: readonly Command[],
+  takeover: Takeover | null,
+  errors: EndingErrors,
+  event: Ended,
+): Command[] {
+  return commands.filter((command) => {
+    event.isTakenOver = takeover?.takesOver(command) === true;
+    const fate = fateOf(command, event);
+    settle(command, fate, errors);
+    return fate.does === "goes again elsewhere";
+  });
 }
 
 /** Ends unwritten commands, except those that the cluster takes over, which it receives together. */
@@ -161,8 +147,8 @@ export function endCommands(
   makeError: () => Error,
   isLate = false,
 ): void {
-  const end = new End(takeover, makeError, { isLate, isOnlyOne: commands.length === 1 });
-  const taken = end.applyTo(commands, false);
+  const errors = new EndingErrors({ makeError }, commands.length === 1);
+  const taken = end(commands, takeover, errors, endOf(false, isLate));
   if (taken.length > 0) takeover?.takeOver(taken, makeError());
 }
 
@@ -173,13 +159,12 @@ export function endCommands(
 export function failRequests(left: Left, cause?: Error): Left {
   const event = lossOf(cause instanceof ParserError, false);
   const errors = new EndingErrors({ makeError: () => cause ?? new ConnectionClosedError() });
-  const failIn = (commands: readonly Command[]): Command[] => {
-    const others: Command[] = [];
-    for (const command of commands)
-      if (endsWithConnection(command)) settle(command, fateOf(command, event), errors);
-      else others.push(command);
-    return others;
-  };
+  const failIn = (commands: readonly Command[]): Command[] =>
+    commands.filter((command) => {
+      const isRequest = endsWithConnection(command);
+      if (isRequest) settle(command, fateOf(command, event), errors);
+      return !isRequest;
+    });
   return { sent: failIn(left.sent), unsent: failIn(left.unsent) };
 }
 
@@ -220,6 +205,10 @@ export function failOrKeep(left: Left, loss: Loss): readonly Command[] {
 /** The server did not answer, so it may still run the commands that it has received. */
 function isSilent(cause: Error | undefined): boolean {
   return (cause instanceof DeadConnectionError && !cause.isReachable) || cause instanceof ConnectTimeoutError;
+}
+
+function endOf(isWritten: boolean, isLate: boolean): Ended {
+  return { kind: "link ended", isWritten, isTakenOver: false, isLate };
 }
 
 function lossOf(isGarbled: boolean, mayStillRun: boolean): ConnectionLost {

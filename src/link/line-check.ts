@@ -18,48 +18,33 @@ import { LONGEST_ANSWER_MS } from "./side-connection";
 const LEAST_LIMIT_MS = 200;
 const HANDSHAKES = 3;
 
-export class LineCheck {
-  private readonly limitMs: number;
-  private readonly seenBytes: number;
-  private readonly timer: NodeJS.Timeout;
-  private isOver = false;
-
-  /** @param onSilent Called when no reply has arrived within this many milliseconds. */
-  constructor(
-    private readonly connection: Connection,
-    private readonly onSilent: (limitMs: number) => void,
-  ) {
-    const wantedMs = connection.handshakeMs * HANDSHAKES;
-    this.limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_ANSWER_MS);
-    this.seenBytes = connection.bytesRead;
-    // After a suspension of the process the timer is due while the reply is unread: reading comes first.
-    this.timer = startTimer(() => atTurnEnd(() => this.expire()), this.limitMs);
-    // Any reply shows that the connection is alive, also an error about missing rights to PING.
-    const completion = completionOf((error) => {
-      if (error === null || error instanceof ReplyError) this.goOn();
-      else this.stop();
-    });
-    connection.sendAhead(ownCommand(Origin.Connection, "ping", [], completion));
-  }
-
-  /** The connection is gone. */
-  stop(): void {
-    this.isOver = true;
-    stopTimer(this.timer);
-  }
-
-  private expire(): void {
-    if (this.isOver) return;
-    if (this.connection.bytesRead !== this.seenBytes) this.goOn();
-    else {
-      this.stop();
-      this.onSilent(this.limitMs);
-    }
-  }
-
-  private goOn(): void {
-    if (this.isOver) return;
-    this.stop();
-    this.connection.goOn();
-  }
+/**
+ * Returns a function that ends the check, because the connection is gone.
+ * @param onSilent Called when no reply has arrived within this many milliseconds.
+ */
+export function checkLine(connection: Connection, onSilent: (limitMs: number) => void): () => void {
+  const wantedMs = connection.handshakeMs * HANDSHAKES;
+  const limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_ANSWER_MS);
+  const seenBytes = connection.bytesRead;
+  let isOver = false;
+  const stop = (): void => {
+    isOver = true;
+    stopTimer(timer);
+  };
+  const end = (isAlive: boolean): void => {
+    if (isOver) return;
+    stop();
+    if (isAlive) connection.goOn();
+    else onSilent(limitMs);
+  };
+  const expire = (): void => end(connection.bytesRead !== seenBytes);
+  // After a suspension of the process the timer is due while the reply is unread: reading comes first.
+  const timer = startTimer(() => atTurnEnd(expire), limitMs);
+  // Any reply shows that the connection is alive, also an error about missing rights to PING.
+  const completion = completionOf((error) => {
+    if (error === null || error instanceof ReplyError) end(true);
+    else stop();
+  });
+  connection.sendAhead(ownCommand(Origin.Connection, "ping", [], completion));
+  return stop;
 }

@@ -4,16 +4,13 @@
  */
 
 import { DEFAULT_RESEND_POLICY } from "../command/fate";
+import { CONNECTION_DEFAULTS } from "../connection/connection-defaults";
 
 export const LINK_DEFAULTS = {
+  ...CONNECTION_DEFAULTS,
   port: 6379,
   role: "master",
-  disconnectTimeout: 2000,
   maxLossesPerCommand: DEFAULT_RESEND_POLICY.maxLosses,
   retryPolicy: DEFAULT_RESEND_POLICY.retryPolicy,
-  replyMapping: "legacy",
-  flushPolicy: "adaptive",
-  /** The bytes of one flush. */
-  highWaterBytes: 256 * 1024,
   watchdog: Object.freeze({ idleMs: 5000, probeTimeoutMs: 2000 }),
 } as const;

@@ -15,7 +15,6 @@ import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap, SubscriptionKind, Subscriptions } from "../connection/subscriptions";
-import type { FlushPolicy } from "../connection/writer";
 import type { TimeoutDetails } from "../part-errors";
 import type { AbstractConnector } from "./connector";
 import type { CredentialSource, ExpiringCredentials } from "./credentials";
@@ -32,20 +31,14 @@ export interface WatchdogOptions {
   readonly probeTimeoutMs?: number | undefined;
 }
 
-export interface LinkOptions extends ReconnectionOptions, SocketOptions {
+export interface LinkOptions extends ReconnectionOptions, ConnectionOptions, SocketOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | null | undefined;
   readonly db?: number | undefined;
-  readonly replyMapping?: "legacy" | "resp3" | undefined;
-  readonly stringNumbers?: boolean | undefined;
   /** The role of the wanted server in a Sentinel group. */
   readonly role?: "master" | "slave" | undefined;
   readonly monitor?: boolean | undefined;
-  readonly keepAlive?: number | undefined;
-  readonly noDelay?: boolean | undefined;
-  readonly socketTimeout?: number | undefined;
-  readonly disconnectTimeout?: number | undefined;
   readonly enableOfflineQueue?: boolean | undefined;
   readonly autoResubscribe?: boolean | undefined;
   readonly autoResendUnfulfilledCommands?: boolean | undefined;
@@ -54,8 +47,6 @@ export interface LinkOptions extends ReconnectionOptions, SocketOptions {
   /** A custom connector: only it knows how to reach the server. */
   readonly Connector?: unknown;
   readonly watchdog?: WatchdogOptions | false | null | undefined;
-  readonly highWaterBytes?: number | undefined;
-  readonly flushPolicy?: FlushPolicy | undefined;
   readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;
 }
 
@@ -162,17 +153,6 @@ export interface LinkDeps extends CredentialSource {
   readonly takeover: Takeover | null;
   /** Absent: the link does not follow announced maintenance. */
   readonly makeMover?: MoverMaker | null;
-}
-
-export function connectionOptions(options: LinkOptions): ConnectionOptions {
-  return {
-    highWaterBytes: options.highWaterBytes ?? LINK_DEFAULTS.highWaterBytes,
-    disconnectTimeoutMs: options.disconnectTimeout ?? LINK_DEFAULTS.disconnectTimeout,
-    flushPolicy: options.flushPolicy ?? LINK_DEFAULTS.flushPolicy,
-    replyMapping: options.replyMapping ?? LINK_DEFAULTS.replyMapping,
-    stringNumbers: options.stringNumbers ?? false,
-    socketTimeoutMs: options.socketTimeout ?? 0,
-  };
 }
 
 export function retryPolicyOf(options: LinkOptions): RetryPolicy {

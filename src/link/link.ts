@@ -7,7 +7,7 @@
  *   commands ---> Link ---- ready, nothing to inspect ---------> Connection
  *                   \-> Intake -> CurrentConnection ------------/
  *                              \-> OfflineQueue
- *   replies ----> ErrorReplies, StateReplies
+ *   replies ----> LinkReplies
  *   disconnect, reconnect -> leaveConnection -,
  *   reset, a lost socket ---------------------+-> onClose -> LeftoverCommands -> OfflineQueue
  *                                                       \-> planRetry -> beginAttempt, or end
@@ -30,12 +30,10 @@ import { callUser } from "../util/user-code";
 import { type AbstractConnector, takesAnyServer } from "./connector";
 import { CredentialRenewal, type ExpiringCredentials } from "./credentials";
 import { CurrentConnection } from "./current-connection";
-import { ErrorReplies } from "./error-replies";
 import { explainTrouble, explainTurnedAway, isConnectionTrouble } from "./establishment";
 import { Intake } from "./intake";
 import { isQuit, LeftoverCommands } from "./leftovers";
 import {
-  connectionOptions,
   type LinkDeps,
   type LinkMover,
   type LinkOptions,
@@ -49,18 +47,15 @@ import { Liveness } from "./liveness";
 import { ManagedFieldsets } from "./managed-fieldsets";
 import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
+import { LinkReplies } from "./replies";
 import { SubscriptionGap } from "./resubscribe";
 import { databasesFor } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
-import { StateReplies } from "./state-replies";
 
 /** Commands that need individual handling. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
 
-/**
- * Each part of a link calls it back through its own interface. Closures for these calls would cost memory in
- * every idle client.
- */
+/** Each part calls the link back through its own interface: closures would cost memory in idle clients. */
 export class Link implements Dispatcher, MovableLink {
   readonly subscriptions = new Subscriptions(() => this.updateDirect());
   readonly offline = new OfflineQueue();
@@ -68,8 +63,7 @@ export class Link implements Dispatcher, MovableLink {
   readonly current: CurrentConnection;
   readonly fieldsets: ManagedFieldsets;
   private readonly reconnection: Reconnection;
-  private readonly errorReplies: ErrorReplies;
-  private readonly stateReplies: StateReplies;
+  private readonly replies: LinkReplies;
   private readonly liveness: Liveness;
   private readonly renewal: CredentialRenewal;
   private readonly connectionDeps: ConnectionDeps;
@@ -98,24 +92,15 @@ export class Link implements Dispatcher, MovableLink {
     this.current = new CurrentConnection(this, deps, db);
     this.reconnection = new Reconnection(options, connector, deps, this);
     this.fieldsets = new ManagedFieldsets(options.himportFieldsets ?? [], this);
-    this.errorReplies = new ErrorReplies(this, deps);
-    this.stateReplies = new StateReplies(this);
+    this.replies = new LinkReplies(this, deps);
     this.liveness = new Liveness(this, deps);
     this.renewal = new CredentialRenewal(this, deps);
     this.gap = new SubscriptionGap(this.subscriptions, deps);
     this.leftovers = new LeftoverCommands(options, this.offline, deps);
     this.intake = new Intake(this, this.leftovers, deps);
     const { messages, tracer, counts } = deps;
-    const { subscriptions, errorReplies, stateReplies } = this;
-    this.connectionDeps = {
-      life: this,
-      errorReplies,
-      stateReplies,
-      subscriptions,
-      messages,
-      tracer,
-      counts,
-    };
+    const { subscriptions, replies } = this;
+    this.connectionDeps = { life: this, replies, subscriptions, messages, tracer, counts };
     this.mover = deps.makeMover?.(this) ?? NO_MOVER;
   }
 
@@ -168,10 +153,7 @@ export class Link implements Dispatcher, MovableLink {
     return outcome;
   }
 
-  /**
-   * Writes the issued commands and half-closes the connection; with `isReconnect` a new one follows and
-   * commands are kept.
-   */
+  /** Writes the issued commands and half-closes. With `isReconnect` a new connection follows. */
   disconnect(isReconnect = false): void {
     this.leaveConnection(isReconnect, (connection) => connection.writeAllAndEnd());
   }
@@ -209,7 +191,7 @@ export class Link implements Dispatcher, MovableLink {
 
   /** Commands are written as they arrive. */
   get isWritable(): boolean {
-    const isOpen = this.status === "ready" && this.current.isWritable;
+    const isOpen = this.status === "ready" && this.connection?.isWritable === true;
     return isOpen && !this.session.isQuitting && !this.mover.isHolding;
   }
 
@@ -330,7 +312,7 @@ export class Link implements Dispatcher, MovableLink {
   }
 
   makeConnection(): Connection {
-    return this.mover.open(connectionOptions(this.options), this.connectionDeps);
+    return this.mover.open(this.options, this.connectionDeps);
   }
 
   resume(): void {
@@ -429,14 +411,11 @@ export class Link implements Dispatcher, MovableLink {
     this.mover.onEstablished(connection);
     this.sendWaiting(connection);
     this.reconnection.succeed();
-    this.errorReplies.onArrival(info.fields["role"]);
+    this.replies.onArrival(info.fields["role"]);
     if (this.current.isReady) this.renewal.start(credentials);
   }
 
-  /**
-   * An attempt failed. Commands continue to wait, unless the server refused the client: then they fail with the
-   * reason.
-   */
+  /** An attempt failed. Commands wait, or fail with the reason if the server refused the client. */
   onRefused(error: Error, isTransient: boolean): void {
     this.current.early.withdraw(error);
     if (!isTransient) this.leftovers.failWaiting(() => error);
@@ -531,9 +510,7 @@ export class Link implements Dispatcher, MovableLink {
     this.direct = null;
   }
 
-  /**
-   * On ready: subscriptions, then the commands of a lost connection, then the waiting ones, then the database.
-   */
+  /** On ready: subscriptions, commands of a lost connection, waiting commands, and then the database. */
   private sendWaiting(connection: Connection): void {
     // Together, because some may have been given up, and others depend on them.
     connection.writesAtTaskEnd = true;
@@ -564,9 +541,7 @@ export class Link implements Dispatcher, MovableLink {
     }
   }
 
-  /**
-   * The state becomes `end` first, so that a takeover sends nothing back here; then the waiting commands end.
-   */
+  /** The state becomes `end` first, so that a takeover sends no command back here. */
   private end(): void {
     this.session.clear();
     this.becomeEnded();

@@ -8,20 +8,17 @@ import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
-import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
+import { ConnectionClosedError, DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
-import { LineCheck } from "./line-check";
+import { checkLine } from "./line-check";
 import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import type { LinkMode } from "./link-state";
-import { Probe } from "./probe";
-import { canReach, type Peer } from "./side-connection";
+import { probe } from "./probe";
+import { canReach, openBeside, type Peer, type SideConnection } from "./side-connection";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
-/**
- * After this many times the watchdog's silence limit, the next command first checks whether the connection is
- * alive.
- */
+/** After so many silence limits of the watchdog, the next command first checks the connection. */
 const SILENCES_BEFORE_DOUBT = 2;
 
 function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): ConnectionContext | null {
@@ -45,8 +42,8 @@ export interface ProbedLink {
 
 export class Liveness implements WatchdogOwner, SilenceListener {
   private readonly watchdog: Watchdog | null;
-  private probing: Probe | null = null;
-  private check: LineCheck | null = null;
+  private side: SideConnection | null = null;
+  private stopCheck: (() => void) | null = null;
   readonly doubtAfterMs: number;
   /** A connection that must not be checked: its user has no right to PING. */
   private refused: Connection | null = null;
@@ -76,7 +73,7 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     const { flags } = first?.spec ?? { flags: 0 };
     const isInside = session.isInTransaction && (flags & CommandFlag.Multi) === 0;
     if (isInside || (flags & TRANSACTION_END) !== 0) return;
-    this.check = new LineCheck(connection, (limitMs) =>
+    this.stopCheck = checkLine(connection, (limitMs) =>
       this.link.reset(new DeadConnectionError(server, silentMs, true, limitMs)),
     );
   }
@@ -86,10 +83,10 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     const { connection } = this.link;
     if (connection !== null) connection.silenceListener = null;
     this.watchdog?.stop();
-    this.probing?.stop();
-    this.probing = null;
-    this.check?.stop();
-    this.check = null;
+    this.side?.connection.destroy(new ConnectionClosedError());
+    this.side = null;
+    this.stopCheck?.();
+    this.stopCheck = null;
   }
 
   async probe(connection: Connection, silentMs: number): Promise<Verdict> {
@@ -98,12 +95,12 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     try {
       const timeoutMs =
         (options.watchdog || undefined)?.probeTimeoutMs ?? LINK_DEFAULTS.watchdog.probeTimeoutMs;
-      const credentials = (await this.owner.credentials()) ?? {};
-      if (this.link.connection !== connection) return Verdict.Unknown;
+      const side = await openBeside(this.link, options, this.owner);
+      if (side === null) return Verdict.Unknown;
+      this.side = side;
       this.owner.counts.probes++;
       const context = beginProbe(this.owner);
-      this.probing = new Probe({ options, credentials, connection, silentMs, timeoutMs });
-      const verdict = await this.probing.verdict;
+      const verdict = await probe(side, { connection, silentMs }, timeoutMs);
       if (context !== null) {
         context.verdict = verdict;
         connectionChannel.settle(context);
@@ -126,10 +123,7 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     return !this.link.subscriptions.isEmpty && connection !== this.refused;
   }
 
-  /**
-   * A client that only listens waits for no reply, so it sends a PING: its reply becomes overdue if the
-   * connection is dead.
-   */
+  /** A client that only listens sends a PING: its reply becomes overdue if the connection is dead. */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
     if (!isIdle || this.link.session.isInTransaction) return;

@@ -48,10 +48,7 @@ export class OfflineQueue {
     this.requeued.push(command);
   }
 
-  /**
-   * Puts the commands of a lost connection before all waiting ones, after the requeued ones. Returns how many
-   * of them had been written.
-   */
+  /** Puts commands of a lost connection behind the requeued ones. Returns how many had been written. */
   putBack(left: readonly Command[]): number {
     let written = 0;
     for (const command of left) {
@@ -78,10 +75,7 @@ export class OfflineQueue {
     return [...this.requeued, ...this.items.toArray()];
   }
 
-  /**
-   * Sends the commands in order until `isHeld` returns true for the next one; commands that have settled
-   * meanwhile are skipped.
-   */
+  /** Sends the commands in order, without settled ones, until `isHeld` returns true for the next one. */
   drain(send: (command: Command) => void, isHeld: (next: Command) => boolean): void {
     for (;;) {
       const next = this.items.peekFront();

@@ -18,40 +18,37 @@ const REPLY_LIMIT_MS = 1000;
 /** The first byte of a reply to PING: "PONG", or an error. */
 const REPLY = /^[+-]/;
 
-export class PlainPortCheck {
-  private timer: NodeJS.Timeout | undefined;
-  private socket: Duplex | null = null;
-
-  /** @param onPlain The server at the other end of the socket answers in plain text. */
-  constructor(
-    private readonly dialled: Duplex & Partial<Pick<TLSSocket, "encrypted" | "remoteAddress" | "remotePort">>,
-    private readonly onPlain: () => void,
-  ) {
-    if (dialled.encrypted !== true) return;
-    dialled.once("connect", () => {
-      this.timer = startTimer(() => this.ask(), SILENCE_MS);
-    });
-    dialled.once("secureConnect", () => this.stop());
-    dialled.once("close", () => this.stop());
-  }
-
-  stop(): void {
-    stopTimer(this.timer);
-    this.socket?.destroy();
-    this.socket = null;
-  }
-
-  private ask(): void {
-    const { remoteAddress, remotePort } = this.dialled;
+/**
+ * Returns a function that ends the check.
+ * @param onPlain The server at the other end of the socket answers in plain text.
+ */
+export function checkPlainPort(
+  dialled: Duplex & Partial<Pick<TLSSocket, "encrypted" | "remoteAddress" | "remotePort">>,
+  onPlain: () => void,
+): () => void {
+  if (dialled.encrypted !== true) return () => {};
+  let timer: NodeJS.Timeout | undefined;
+  let socket: Duplex | undefined;
+  const stop = (): void => {
+    stopTimer(timer);
+    socket?.destroy();
+  };
+  const ask = (): void => {
+    const { remoteAddress, remotePort } = dialled;
     if (remoteAddress === undefined) return;
-    const socket = openSocket({ host: remoteAddress, port: remotePort });
-    this.socket = socket;
-    socket.on("error", () => this.stop());
+    socket = openSocket({ host: remoteAddress, port: remotePort });
+    socket.on("error", stop);
     socket.once("data", (chunk: Buffer) => {
-      this.stop();
-      if (REPLY.test(chunk.toString("latin1", 0, 1))) this.onPlain();
+      stop();
+      if (REPLY.test(chunk.toString("latin1", 0, 1))) onPlain();
     });
     socket.write("PING\r\n");
-    this.timer = startTimer(() => this.stop(), REPLY_LIMIT_MS);
-  }
+    timer = startTimer(stop, REPLY_LIMIT_MS);
+  };
+  dialled.once("connect", () => {
+    timer = startTimer(ask, SILENCE_MS);
+  });
+  dialled.once("secureConnect", stop);
+  dialled.once("close", stop);
+  return stop;
 }

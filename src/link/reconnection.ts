@@ -19,10 +19,7 @@ import {
 
 export type RetryStrategy = ((times: number) => unknown) | null | undefined;
 
-/**
- * After a connection has lasted this many milliseconds, its loss counts as an accident: the client reconnects
- * immediately.
- */
+/** In ms: the loss of a connection that has lasted this long is an accident, without a delay. */
 const HEALTHY_LIFE_MS = 3000;
 /** A connection that did not last this many milliseconds counts as a failed attempt: the shortest default delay. */
 const SHORTEST_LIFE_MS = 50;
@@ -48,10 +45,7 @@ interface Waiter {
 export interface Plan {
   /** Null: the strategy gives up. */
   readonly delayMs: number | null;
-  /**
-   * The number of attempts after which waiting commands fail because no connection could be made; null: not
-   * now.
-   */
+  /** The attempts after which waiting commands fail; null: they do not fail now. */
   readonly exhausted: number | null;
 }
 
@@ -117,9 +111,7 @@ export class Reconnection implements EstablishmentDeps {
     this.times = 0;
   }
 
-  /**
-   * Asks the strategy about the next attempt. The delay is skipped after the loss of a healthy connection.
-   */
+  /** Asks the strategy for the next attempt. There is no delay after the loss of a healthy connection. */
   plan(): Plan {
     const { isDialledAtOnce } = this;
     this.isDialledAtOnce = false;

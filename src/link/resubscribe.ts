@@ -14,10 +14,7 @@ import { type PubSubContext, pubSubChannel } from "../observability/work-channel
 import { clockMs } from "../util/scheduling";
 import type { LinkListener } from "./link-options";
 
-/**
- * The period in which no message could arrive, from the last byte of the lost connection on, for subscribers of
- * the channel.
- */
+/** Reports the period without messages, from the last byte of the lost connection on. */
 export class SubscriptionGap {
   private context: PubSubContext | null = null;
   /** When the last bytes arrived over the connection that had all subscriptions. */

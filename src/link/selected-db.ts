@@ -67,10 +67,7 @@ export function selectedBy(selects: Selects, reply: unknown): number | null {
   return selects.findLast(([place]) => !(reply[place] instanceof Error))?.[1] ?? null;
 }
 
-/**
- * The databases that a new connection must be able to select: first `db`, and then those of commands that wait for
- * others.
- */
+/** The databases that a new connection must be able to select: `db`, and those of waiting commands. */
 export function databasesFor(commands: readonly Command[], db: number): Databases {
   const selected = new SelectedDb(db);
   const otherDbs = new Set<number>();

@@ -128,11 +128,6 @@ export class Session {
     return this.guards.ended;
   }
 
-  /** The next command may have to be refused. */
-  get mayRefuse(): boolean {
-    return this.isDelicate || this.guards.isSomeEnded;
-  }
-
   /** An EXEC was refused because its guard is lost: its user starts over. */
   noteRefused(exec: Command): void {
     this.guards.forgive(exec);

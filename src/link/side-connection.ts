@@ -1,17 +1,19 @@
 /**
- * A second connection to the server of another connection, for requests while that one is blocked. It uses the
- * same address and credentials and sends no client info; its owner closes it.
+ * A second connection to the server of another connection, for requests while that one is blocked or silent. It uses
+ * the same address and credentials and sends no client info; its owner closes it.
  */
 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
+import { Connection, type ConnectionLife } from "../connection/connection";
 import { beginHandshake, type Credentials, type HandshakeOutcome } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import { startTimer, stopTimer } from "../util/scheduling";
+import { toError } from "../util/user-code";
 import type { ReadHooks } from "./connector";
+import type { CredentialSource } from "./credentials";
 import { failRequests } from "./leftovers";
-import { connectionOptions, type LinkOptions } from "./link-options";
+import type { LinkOptions } from "./link-options";
 import { socketOptionsOf, withServerName } from "./socket-options";
 import { openSocket } from "./tcp-connector";
 
@@ -20,12 +22,6 @@ export type Peer = Partial<Pick<Socket, "remoteAddress" | "remotePort">>;
 
 /** A healthy server has answered a question of the client itself by then. */
 export const LONGEST_ANSWER_MS = 2000;
-
-/** The collaborators of a connection that serves only the code that opened it. */
-export function alone(life: ConnectionLife): ConnectionDeps {
-  const subscriptions = new Subscriptions();
-  return { life, errorReplies: null, stateReplies: null, subscriptions, messages: null, tracer: null };
-}
 
 /** True when another connection can be opened; only a custom connector knows how to reach its server. */
 export function canReach(options: LinkOptions, socket: Peer | null): boolean {
@@ -46,44 +42,77 @@ export function dialAgain(
   return openSocket({ ...address, localAddress, tls: withServerName(tls, options.host) }, hooks);
 }
 
-/** Runs a handshake without client info. */
-export function introduce(
-  connection: Connection,
-  { protocol }: LinkOptions,
-  credentials: Credentials,
-): Promise<HandshakeOutcome> {
-  const options = { protocol, disableClientInfo: true };
-  const introduction = { options, db: 0, credentials };
-  return new Promise((onOutcome) => beginHandshake(connection, introduction, { onError() {}, onOutcome }));
+export class SideConnection implements ConnectionLife {
+  readonly connection: Connection;
+  /** The outcome of its handshake; null if it closed before. */
+  readonly outcome: Promise<HandshakeOutcome | null>;
+  /** The server has accepted the connection. */
+  isAccepted = false;
+  error: NodeJS.ErrnoException | null = null;
+  private settle!: (outcome: HandshakeOutcome | null) => void;
+
+  constructor(
+    peer: Peer,
+    private readonly options: LinkOptions,
+    private readonly credentials: Credentials,
+  ) {
+    const subscriptions = new Subscriptions();
+    const deps = { life: this, subscriptions, replies: null, messages: null, tracer: null };
+    this.connection = new Connection(options, deps);
+    this.outcome = new Promise((resolve) => {
+      this.settle = resolve;
+    });
+    const socket = dialAgain(peer, options, this.connection.onread);
+    // With TLS, long before the connection is open.
+    socket.once("connect", () => {
+      this.isAccepted = true;
+    });
+    this.connection.attach(socket);
+  }
+
+  /** Resolves with the connection after its handshake, or with null if that fails or takes too long. */
+  async opened(): Promise<Connection | null> {
+    const timer = startTimer(() => this.connection.destroy(), LONGEST_ANSWER_MS);
+    timer.unref();
+    const outcome = await this.outcome;
+    stopTimer(timer);
+    return outcome?.kind === "ready" ? this.connection : null;
+  }
+
+  onOpen(): void {
+    const { connection, credentials } = this;
+    const options = { protocol: this.options.protocol, disableClientInfo: true };
+    const onOutcome = (outcome: HandshakeOutcome): void => {
+      this.settle(outcome);
+      if (outcome.kind === "ready") connection.markReady();
+      else connection.destroy();
+    };
+    try {
+      beginHandshake(connection, { options, db: 0, credentials }, { onError() {}, onOutcome });
+    } catch (error) {
+      // Credentials come from outside and may be of any type.
+      connection.destroy(toError(error));
+    }
+  }
+
+  onConnectionError(error: Error): void {
+    this.error = error;
+  }
+
+  onClose(): void {
+    this.settle(null);
+    failRequests(this.connection.queue.takeAll());
+  }
 }
 
-/** Resolves with a connection that has completed its handshake, or with null. */
-export function openBeside(
-  socket: Peer,
+/** Opens a connection beside the current one; null if that was lost. Rejects without credentials. */
+export async function openBeside(
+  current: { readonly connection: Connection | null },
   options: LinkOptions,
-  credentials: Credentials,
-): { readonly connection: Connection; readonly opened: Promise<Connection | null> } {
-  let settle!: (connection: Connection | null) => void;
-  const opened = new Promise<Connection | null>((resolve) => void (settle = resolve));
-  const begin = async (): Promise<void> => {
-    const outcome = await introduce(connection, options, credentials);
-    if (outcome.kind === "ready") connection.markReady();
-    else connection.destroy();
-    settle(outcome.kind === "ready" ? connection : null);
-  };
-  const life: ConnectionLife = {
-    onOpen: () => void begin().catch(() => connection.destroy()),
-    onClose: () => {
-      stopTimer(timer);
-      failRequests(connection.queue.takeAll());
-      settle(null);
-    },
-  };
-  const connection = new Connection(connectionOptions(options), alone(life));
-  const timer = startTimer(() => {
-    if (connection.readyAtMs === 0) connection.destroy();
-  }, LONGEST_ANSWER_MS);
-  timer.unref();
-  connection.attach(dialAgain(socket, options, connection.onread));
-  return { connection, opened };
+  source: CredentialSource,
+): Promise<SideConnection | null> {
+  const { connection } = current;
+  const credentials = (await source.credentials()) ?? {};
+  if (connection === null || connection.socket === null || current.connection !== connection) return null;
+  return new SideConnection(connection.socket as Peer, options, credentials);
 }

@@ -42,19 +42,17 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   if (hooks !== undefined && readsInPlace) target["onread"] = hooks;
   try {
     const settings = tlsSettings(options);
-    return watched(
-      withOwnTicks(() => (settings === null ? connectTcp(target) : connectTls(target, settings))),
-    );
+    // Programs replace `createConnection`, so it is looked up for each socket.
+    const connect = (): net.Socket =>
+      settings === null
+        ? net.createConnection(target as object as net.NetConnectOpts)
+        : connectTls(target, settings);
+    return watched(withOwnTicks(connect));
   } catch (error) {
     if (typeof tls !== "function") throw error;
     // The user's function failed, or returned a bad key. The next attempt calls it again.
     return watched(new net.Socket().destroy(toError(error)));
   }
-}
-
-/** Programs replace this function of Node, so it is looked up for each socket. */
-function connectTcp(target: object): net.Socket {
-  return net.createConnection(target as net.NetConnectOpts);
 }
 
 /** A socket can fail before its connection listens to it: the connection then asks the socket for the error. */

@@ -15,10 +15,10 @@ import { ConnectionState } from "../connection/connection-state";
 import { request } from "../connection/handshake";
 import { deadlines } from "../util/deadlines";
 import { startTimer, stopTimer } from "../util/scheduling";
-import { isHeldIn, numberIn, rowOf } from "./client-list";
+import { askForRows, isHeldIn, numberIn, rowOf } from "./client-list";
 import type { CredentialSource } from "./credentials";
 import type { LinkOptions } from "./link-options";
-import { canReach, openBeside, type Peer } from "./side-connection";
+import { canReach, openBeside, type Peer, type SideConnection } from "./side-connection";
 
 /** The connection whose calls are ended. */
 interface BlockedWay {
@@ -38,7 +38,7 @@ export class Unblocker {
   /** Calls that were written and given up, oldest first. */
   private recalled: Command[] = [];
   private isRunning = false;
-  private side: ReturnType<typeof openBeside> | null = null;
+  private side: SideConnection | null = null;
   private idleTimer: NodeJS.Timeout | undefined;
   /** Calls that got an UNBLOCK and still lack its error reply. */
   private told = 0;
@@ -66,7 +66,7 @@ export class Unblocker {
       return;
     }
     this.recalled.push(command);
-    if (!this.isRunning) void this.run(connection);
+    if (!this.isRunning) void this.run();
   }
 
   /** Judges an error reply. Returns true when the command has ended, or is sent again. */
@@ -86,36 +86,32 @@ export class Unblocker {
     this.closeSide();
   }
 
-  private async run(connection: Connection): Promise<void> {
+  private async run(): Promise<void> {
     this.isRunning = true;
     stopTimer(this.idleTimer);
     let pauseMs = 1;
-    for (let next = this.next(connection); next !== undefined; next = this.next(connection)) {
-      const outcome = await this.tell(connection, next);
-      // Calls that are recalled by now belong to the next connection.
-      if (this.connection !== connection) break;
+    for (let next = this.next(); next !== undefined; next = this.next()) {
+      const { connection } = this;
+      const outcome = await this.tell(connection as Connection, next);
+      // The calls of a lost connection have ended with it; those that are recalled by now belong to the next one.
+      if (this.connection !== connection) continue;
       if (outcome === "impossible") {
         for (const command of this.recalled.splice(0)) giveUp(command);
         this.closeSide();
-        break;
+        continue;
       }
       pauseMs = outcome === "told" ? 1 : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       await pause(pauseMs);
     }
     this.isRunning = false;
-    const { connection: present } = this;
-    // Given up on the next connection, while this loop was about to end.
-    if (this.recalled.length > 0 && present?.state === ConnectionState.Ready) {
-      void this.run(present);
-    } else {
-      this.recalled = [];
-      this.restSide();
-    }
+    this.recalled = [];
+    this.restSide();
   }
 
   /** The oldest one that is still unanswered. */
-  private next(connection: Connection): Command | undefined {
-    if (this.connection !== connection || connection.state !== ConnectionState.Ready) return undefined;
+  private next(): Command | undefined {
+    const { connection } = this;
+    if (connection?.state !== ConnectionState.Ready) return undefined;
     const { answered } = connection.queue;
     this.recalled = this.recalled.filter(({ extra }) => extra !== null && extra.place >= answered);
     return this.recalled[0];
@@ -123,46 +119,26 @@ export class Unblocker {
 
   private async tell(connection: Connection, command: Command): Promise<Outcome> {
     if (!isFirst(connection, command)) return "not yet";
-    const side = await this.openSide(connection);
-    if (side === null) return this.connection === connection ? "impossible" : "not yet";
-    const id = await this.blockedId(side, connection, command);
-    if (typeof id !== "number") return id;
-    if (!isFirst(connection, command)) return "not yet";
+    const side = await this.openSide();
+    if (side === null) return "impossible";
+    const { clientId } = connection;
+    const rows = await askForRows(side, clientId === null ? [] : [clientId]);
+    const row = rowOf(rows ?? [], connection);
+    if (row === undefined) return "impossible";
+    // The server may not have come to the command, or the command may have been answered meanwhile.
+    if (!isHeldIn(row, command.spec.lowerName) || !isFirst(connection, command)) return "not yet";
     this.told++;
-    const { value, error } = await request(side, "client", ["unblock", id, "error"]);
+    const { value, error } = await request(side, "client", ["unblock", numberIn(row, "id"), "error"]);
     if (value !== 1 && this.told > 0) this.told--;
     if (error !== null) return "impossible";
     return value === 1 ? "told" : "not yet";
   }
 
-  /** The ID of the connection at the server, if the server reports that the command blocks there. */
-  private async blockedId(
-    side: Connection,
-    connection: Connection,
-    command: Command,
-  ): Promise<number | Outcome> {
-    const { clientId } = connection;
-    let answer = await request(side, "client", clientId === null ? ["list"] : ["list", "id", clientId]);
-    // Servers before 6.2 have no LIST ID.
-    if (answer.error !== null && clientId !== null) answer = await request(side, "client", ["list"]);
-    if (answer.error !== null) return "impossible";
-    const row = rowOf(String(answer.value).split("\n"), connection);
-    if (row === undefined) return "impossible";
-    return isHeldIn(row, command.spec.lowerName) ? numberIn(row, "id") : "not yet";
-  }
-
-  private async openSide(connection: Connection): Promise<Connection | null> {
+  private async openSide(): Promise<Connection | null> {
     if (this.side === null || this.side.connection.state === ConnectionState.Closed) {
-      try {
-        const credentials = (await this.source.credentials()) ?? {};
-        const { socket } = connection;
-        if (socket === null || this.connection !== connection) return null;
-        this.side = openBeside(socket as Peer, this.options, credentials);
-      } catch {
-        return null;
-      }
+      this.side = await openBeside(this.current, this.options, this.source).catch(() => null);
     }
-    return this.side.opened;
+    return this.side === null ? null : this.side.opened();
   }
 
   private restSide(): void {

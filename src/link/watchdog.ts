@@ -91,9 +91,7 @@ export class Watchdog implements Looker {
     this.connection = null;
   }
 
-  /**
-   * One check. A thousand idle connections are checked once together, and do not wake the process after that.
-   */
+  /** One check. Idle connections are checked once together, and do not wake the process after that. */
   look(): boolean {
     const { connection } = this;
     if (connection === null) return false;
@@ -154,10 +152,7 @@ export class Watchdog implements Looker {
     return clockMs() - Math.max(lastActivityMs, this.drainedAtMs);
   }
 
-  /**
-   * A large value on a slow network: bytes accepted by the system are a sign of life, as for the timeouts of
-   * sockets.
-   */
+  /** Bytes of a large value that the system accepts are a sign of life, as for the timeouts of sockets. */
   private noteDraining({ socket }: Connection): void {
     const { _handle: handle } = (socket ?? {}) as { _handle?: { writeQueueSize?: number } | null };
     const queuedBytes = handle?.writeQueueSize ?? 0;

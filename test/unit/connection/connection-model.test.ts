@@ -175,17 +175,16 @@ class Bench {
     };
     const options = {
       highWaterBytes: 100,
-      disconnectTimeoutMs: 1000,
+      disconnectTimeout: 1000,
       stringNumbers: false,
-      socketTimeoutMs: 0,
+      socketTimeout: 0,
     };
     this.connection = new Connection(
       { ...options, flushPolicy: "adaptive", replyMapping: "legacy" },
       {
         subscriptions: this.subscriptions,
         messages,
-        errorReplies: null,
-        stateReplies: null,
+        replies: null,
         tracer: null,
         life: {
           onOpen: () => {

@@ -70,9 +70,9 @@ describe("Connection", () => {
     connection = new Made(
       {
         highWaterBytes: 1024,
-        disconnectTimeoutMs: DISCONNECT_TIMEOUT_MS,
+        disconnectTimeout: DISCONNECT_TIMEOUT_MS,
         stringNumbers: false,
-        socketTimeoutMs: 0,
+        socketTimeout: 0,
         flushPolicy: "adaptive",
         replyMapping: "legacy",
         ...options,
@@ -80,8 +80,7 @@ describe("Connection", () => {
       {
         subscriptions: new Subscriptions(),
         messages: null,
-        errorReplies: null,
-        stateReplies: null,
+        replies: null,
         tracer: null,
         life: {
           onOpen: () => void told.push("open"),
@@ -224,7 +223,7 @@ describe("Connection", () => {
           judged.push(`${command.name} ${message}`);
           return isTaken === true;
         };
-        await openReady({}, { errorReplies: isTaken === null ? null : { judge } });
+        await openReady({}, { replies: isTaken === null ? null : { judge, follow() {} } });
         call("get", "k");
         await receive("-ERR no\r\n");
         expect(told, `${isTaken}`).to.deep.equal(isTaken ? [] : ["get failed: ERR no"]);
@@ -237,7 +236,7 @@ describe("Connection", () => {
   it("tells of replies that change its state before their callers learn of them", () =>
     live(async () => {
       const follow = ({ name }: Command, reply: Reply): void => void told.push(`follows ${name} ${reply}`);
-      await openReady({}, { stateReplies: { follow } });
+      await openReady({}, { replies: { judge: () => false, follow } });
       call("get", "k");
       call("select", "1");
       await receive("+v\r\n+OK\r\n");

@@ -5,7 +5,7 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { CommandQueue } from "../../../src/connection/command-queue";
-import { FlushEncoder } from "../../../src/connection/flush-encoder";
+import { fillFlush } from "../../../src/connection/flush-encoder";
 import { ScriptMemory } from "../../../src/connection/script-memory";
 import { OutputBuffer } from "../../../src/protocol/output-buffer";
 
@@ -16,8 +16,8 @@ const USUAL = 256 * KIB;
 function flushes(count: number, size: number, kind: string, highWaterBytes: number): number[] {
   const queue = new CommandQueue();
   const output = new OutputBuffer();
-  const listener = { onWrite: () => {}, isLogging: false };
-  const encoder = new FlushEncoder({ queue, scripts: new ScriptMemory() }, output, highWaterBytes, listener);
+  const tracer = { onWrite: () => {}, isLogging: false };
+  const source = { queue, scripts: new ScriptMemory() };
   const value = kind === "text" ? "x".repeat(size) : Buffer.alloc(size);
   const commands = Array.from(
     { length: count },
@@ -26,7 +26,7 @@ function flushes(count: number, size: number, kind: string, highWaterBytes: numb
   for (const command of commands) queue.push(command);
   const counts = [0, 1].map(() => {
     const before = queue.inFlight;
-    expect(encoder.fill(queue.unsent)).to.equal(null);
+    expect(fillFlush(source, { output, fullBytes: highWaterBytes, tracer }, queue.unsent)).to.equal(null);
     output.take();
     return queue.inFlight - before;
   });
@@ -54,8 +54,8 @@ describe("a flush", () => {
 
   it("sends a script once with its text, and by its hash from then on", () => {
     const [queue, output] = [new CommandQueue(), new OutputBuffer()];
-    const listener = { onWrite: () => {}, isLogging: false };
-    const encoder = new FlushEncoder({ queue, scripts: new ScriptMemory() }, output, USUAL, listener);
+    const tracer = { onWrite: () => {}, isLogging: false };
+    const source = { queue, scripts: new ScriptMemory() };
     const written = (): string => {
       const command = new Command(specOf("eval"), ["", "0"], false, new PromiseCompletion());
       const script = {
@@ -67,7 +67,7 @@ describe("a flush", () => {
       };
       command.ensureExtra().script = script;
       queue.push(command);
-      expect(encoder.fill(1)).to.equal(null);
+      expect(fillFlush(source, { output, fullBytes: USUAL, tracer }, 1)).to.equal(null);
       const text = Buffer.concat(output.take().segments).toString().toLowerCase();
       queue.shift()?.fulfil(1, { protocol: 2, replyMapping: "legacy" });
       return text;

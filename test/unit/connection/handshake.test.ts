@@ -259,8 +259,9 @@ describe("a handshake", () => {
 });
 
 describe("the ready check", () => {
+  const connection = new GreetedConnection().asConnection;
   const judge = (value: string, options: HandshakeOptions = {}): unknown => {
-    const judged = judgeInfo({ value, error: null, said: "" }, options);
+    const judged = judgeInfo(connection, { value, error: null, said: "" }, options);
     return judged.kind === "loading" ? judged.delayMs : judged.kind;
   };
 
@@ -279,7 +280,11 @@ describe("the ready check", () => {
     const warn = sinon.stub(console, "warn");
     try {
       const refuse = (said: string): unknown => {
-        const { kind, ...rest } = judgeInfo({ value: null, error: new ReplyError(said), said }, {});
+        const { kind, ...rest } = judgeInfo(
+          connection,
+          { value: null, error: new ReplyError(said), said },
+          {},
+        );
         return [kind, "isTransient" in rest && rest.isTransient];
       };
       expect(refuse("NOPERM this user has no permissions")).to.deep.equal(["ready", false]);

@@ -72,9 +72,9 @@ describe("a connection that reads", () => {
     connection = new Made(
       {
         highWaterBytes: 1024,
-        disconnectTimeoutMs: 1000,
+        disconnectTimeout: 1000,
         stringNumbers: false,
-        socketTimeoutMs: 0,
+        socketTimeout: 0,
         flushPolicy: "adaptive",
         replyMapping: "legacy",
       },
@@ -87,8 +87,7 @@ describe("a connection that reads", () => {
           onOtherPush: (kind) => void pushes.push(kind),
           onMonitorLine: (line) => void lines.push(line),
         },
-        errorReplies: null,
-        stateReplies: null,
+        replies: null,
         tracer: null,
         life: {
           onOpen: () => isAccepted && connection.markReady(),

@@ -5,21 +5,21 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, issuedBy, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionState } from "../../../src/connection/connection-state";
-import type { ErrorReplies } from "../../../src/link/error-replies";
 import type { LinkOptions } from "../../../src/link/link-options";
+import type { LinkReplies } from "../../../src/link/replies";
 import { SelectedDb } from "../../../src/link/selected-db";
 import { Ending } from "../../support/ending";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
-describe("ErrorReplies", () => {
+describe("LinkReplies that are errors", () => {
   let home: InVirtualTime<
-    typeof import("../../../src/link/error-replies") &
+    typeof import("../../../src/link/replies") &
       typeof import("../../../src/connection/handshake") &
       typeof import("../../../src/errors")
   >;
   let told: string[];
   let selected: SelectedDb;
-  let replies: ErrorReplies;
+  let replies: LinkReplies;
   let connection: {
     state: ConnectionState;
     scripts: { forget(sha: string): void };
@@ -34,7 +34,7 @@ describe("ErrorReplies", () => {
 
   before(() => {
     home = inVirtualTime(() => ({
-      ...require("../../../src/link/error-replies"),
+      ...require("../../../src/link/replies"),
       ...require("../../../src/connection/handshake"),
       ...require("../../../src/errors"),
     }));
@@ -75,7 +75,7 @@ describe("ErrorReplies", () => {
       onTurnedAway: () => void told.push("turned away"),
       report: (type: string) => void told.push(type),
     };
-    replies = new home.modules.ErrorReplies(deps as never, { redirects: () => isRedirected });
+    replies = new home.modules.LinkReplies(deps as never, { redirects: () => isRedirected });
   }
 
   function command(name = "get", ...args: string[]): Command {

@@ -222,6 +222,7 @@ describe("Establishment", () => {
     expect(connection.answer(LOADED)).to.equal("info");
     await home.pass(1);
     expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    expect((connection as unknown as Connection).serverRunId, "noted").to.equal("abc");
     expect(connection.ends).to.deep.equal([]);
     expect(home.time.pending, "timers").to.equal(0);
   });

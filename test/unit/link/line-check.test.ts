@@ -10,7 +10,7 @@ const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 /** More than any limit. */
 const LONG_MS = 60_000;
 
-describe("LineCheck", () => {
+describe("checkLine", () => {
   let home: InVirtualTime<Modules>;
   let told: string[];
   let ping: Command;
@@ -37,14 +37,14 @@ describe("LineCheck", () => {
         },
         { handshakeMs, bytesRead: 10 },
       );
-      const made = new home.modules.LineCheck(
+      const stop = home.modules.checkLine(
         connection as unknown as Connection,
         (limitMs) => void told.push(`silent ${limitMs}`),
       );
       await work();
       ping.fail(new home.modules.ConnectionClosedError());
       await home.pass(LONG_MS);
-      made.stop();
+      stop();
       expect(home.time.pending).to.equal(0);
     });
   }

@@ -7,7 +7,7 @@ import { specOf } from "../../../src/command/command-table";
 import { Connection } from "../../../src/connection/connection";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { Link } from "../../../src/link/link";
-import { connectionOptions, type LinkOptions } from "../../../src/link/link-options";
+import type { LinkOptions } from "../../../src/link/link-options";
 import { CommandsOfTest, Ending } from "../../support/ending";
 import { linkDeps, Peer, PeerConnector } from "./link-peer";
 
@@ -139,8 +139,8 @@ describe("Link", () => {
     const { subscriptions } = link;
     let isOpen = false;
     const life = { onOpen: () => (isOpen = true), onClose() {} };
-    const others = { errorReplies: null, stateReplies: null, messages: null, tracer: null };
-    const next = new Connection(connectionOptions(link.options), { life, subscriptions, ...others });
+    const others = { replies: null, messages: null, tracer: null };
+    const next = new Connection(link.options, { life, subscriptions, ...others });
     next.attach(nextPeer());
     await until(() => isOpen, "the socket");
     next.markReady();

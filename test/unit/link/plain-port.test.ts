@@ -4,20 +4,19 @@ import { EventEmitter } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { expect } from "chai";
 import { waitUntil } from "../../../scripts/servers/wait-until";
-import type { PlainPortCheck } from "../../../src/link/plain-port";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 /** More than the silence after which a server is asked. */
 const SILENCE_MS = 1000;
 
-describe("PlainPortCheck", () => {
+describe("checkPlainPort", () => {
   let home: InVirtualTime<typeof import("../../../src/link/plain-port")>;
   let server: Server;
   let sockets: Socket[];
   let asked: string;
   let reply: string;
   let isPlain: boolean;
-  let check: PlainPortCheck;
+  let stop: () => void;
   let dialled: EventEmitter & { encrypted: boolean; remoteAddress?: string; remotePort?: number };
 
   before(() => {
@@ -40,7 +39,7 @@ describe("PlainPortCheck", () => {
   });
 
   afterEach(async () => {
-    check.stop();
+    stop();
     for (const socket of sockets) socket.destroy();
     if (server.listening) await new Promise((resolve) => server.close(resolve));
   });
@@ -48,7 +47,7 @@ describe("PlainPortCheck", () => {
   function dial(encrypted: boolean): void {
     const remotePort = (server.address() as { port: number }).port;
     dialled = Object.assign(new EventEmitter(), { encrypted, remoteAddress: "127.0.0.1", remotePort });
-    check = new home.modules.PlainPortCheck(dialled as never, () => {
+    stop = home.modules.checkPlainPort(dialled as never, () => {
       isPlain = true;
     });
   }

@@ -4,7 +4,10 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { expect } from "chai";
 import type { Connection } from "../../../src/connection/connection";
-import { Probe, type ProbeTarget } from "../../../src/link/probe";
+import type { Credentials } from "../../../src/connection/handshake";
+import type { LinkOptions } from "../../../src/link/link-options";
+import { probe } from "../../../src/link/probe";
+import { type Peer, SideConnection } from "../../../src/link/side-connection";
 import { Verdict } from "../../../src/link/watchdog";
 import { clockMs } from "../../../src/util/scheduling";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";
@@ -65,16 +68,20 @@ describe("probe", () => {
   });
   afterEach(() => server.stop());
 
-  const start = (target: Partial<ProbeTarget> = {}) =>
-    new Probe({
-      options: {},
-      credentials: {},
-      connection: silent as unknown as Connection,
-      silentMs: SILENT_MS,
-      timeoutMs: 2000,
-      ...target,
-    });
-  const verdict = (target?: Partial<ProbeTarget>): Promise<Verdict> => start(target).verdict;
+  interface How {
+    readonly options?: LinkOptions;
+    readonly credentials?: Credentials;
+    readonly timeoutMs?: number;
+  }
+
+  const open = ({ options = {}, credentials = {} }: How = {}): SideConnection =>
+    new SideConnection(silent["socket"] as Peer, options, credentials);
+
+  function verdict(how: How = {}, side = open(how)): Promise<Verdict> {
+    const target = { connection: silent as unknown as Connection, silentMs: SILENT_MS };
+    return probe(side, target, how.timeoutMs ?? 2000);
+  }
+
   const asked = (): string[] => server.received.map((words) => words.join(" ")).slice(1);
 
   it("asks for the run of the server and for the row of the connection, and closes its own", async () => {
@@ -199,9 +206,10 @@ describe("probe", () => {
 
   it("says that it does not know when it is stopped, or its credentials cannot be read", async () => {
     script.set("hello", NO_REPLY);
-    const probing = start();
-    probing.stop();
-    expect(await probing.verdict).to.equal(Unknown);
+    const side = open();
+    const isStopped = verdict({}, side);
+    side.connection.destroy(new Error("stopped"));
+    expect(await isStopped).to.equal(Unknown);
     const credentials = {
       get password(): string {
         throw new Error("the vault is shut");

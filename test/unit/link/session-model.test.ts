@@ -185,7 +185,7 @@ describe("Session", () => {
             continue;
           }
           const command = make(word, ...(word === "watch" || word === "get" ? ["k"] : []));
-          const refusal = session.mayRefuse ? session.takeRefusal(command) : null;
+          const refusal = session.takeRefusal(command);
           const isExec = (command.spec.flags & CommandFlag.Exec) !== 0;
           if (refusal === null) session.note(command);
           else if (refusal instanceof WatchLostError && isExec) session.noteRefused(command);
@@ -207,7 +207,7 @@ describe("Session", () => {
         session.note(make("multi"));
         session.onLoss((flag) => (flag === CommandFlag.Watch ? watchGoesAgain : multiGoesAgain));
         const exec = make("exec");
-        const refusal = session.mayRefuse ? session.takeRefusal(exec) : null;
+        const refusal = session.takeRefusal(exec);
         if (!multiGoesAgain) expect(refusal?.message).to.match(/abort/i);
         else if (!watchGoesAgain) expect(refusal).to.be.instanceOf(WatchLostError);
         else expect(refusal).to.equal(null);

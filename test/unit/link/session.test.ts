@@ -101,11 +101,13 @@ describe("Session", () => {
     const first = new WatchUser(null);
     watch(first);
     note("unwatch");
-    expect(session.mayRefuse, "another user has ended its guard").to.equal(true);
+    const exec = made.make("exec");
+    exec.ensureExtra().watchUser = first;
+    expect(session.takeRefusal(exec), "another user has ended its guard").to.be.instanceOf(WatchLostError);
     for (let i = 0; i < MOST_NAMES; i++) watch(new WatchUser(null));
-    expect(session.mayRefuse).to.equal(true);
+    expect(session.takeRefusal(exec)).to.be.instanceOf(WatchLostError);
     note("unwatch");
-    expect(session.mayRefuse).to.equal(false);
+    expect(session.takeRefusal(exec)).to.equal(null);
   });
 
   describe("when a command of a transaction opened by hand is refused before it is sent", () => {

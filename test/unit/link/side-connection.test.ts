@@ -8,7 +8,7 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { LinkOptions } from "../../../src/link/link-options";
-import { canReach, dialAgain, openBeside } from "../../../src/link/side-connection";
+import { canReach, dialAgain, SideConnection } from "../../../src/link/side-connection";
 import { Ending } from "../../support/ending";
 import { FakeServer, NO_REPLY, status } from "../../support/fake-server";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
@@ -92,18 +92,19 @@ describe("a side connection", () => {
 
     it("with the protocol and the credentials, and says nothing of its client", async () => {
       const options: LinkOptions = { protocol: 2, connectionName: "name", db: 3 } as LinkOptions;
-      const { connection, opened } = openBeside(peer(), options, { username: "user", password: "pw" });
-      expect(await opened).to.equal(connection);
+      const side = new SideConnection(peer(), options, { username: "user", password: "pw" });
+      const { connection } = side;
+      expect(await side.opened()).to.equal(connection);
       expect([connection.state, said()]).to.deep.equal([ConnectionState.Ready, ["auth user pw"]]);
       connection.destroy();
     });
 
     it("in RESP3 unless the options say otherwise", async () => {
       server.handler = ([word]) => (word === "hello" ? status("OK") : undefined);
-      const { connection, opened } = openBeside(peer(), {}, {});
-      await opened;
+      const side = new SideConnection(peer(), {}, {});
+      await side.opened();
       expect(said()[0]).to.equal("hello 3");
-      connection.destroy();
+      side.connection.destroy();
     });
 
     it("not where nobody listens, or where the server hangs up", async () => {
@@ -113,17 +114,16 @@ describe("a side connection", () => {
       };
       const options = { protocol: 2 } as LinkOptions;
       for (const port of [server.port, 1]) {
-        const { connection, opened } = openBeside({ ...peer(), remotePort: port }, options, {
-          password: "a",
-        });
-        expect(await opened).to.equal(null);
-        expect(connection.state).to.equal(ConnectionState.Closed);
+        const side = new SideConnection({ ...peer(), remotePort: port }, options, { password: "a" });
+        expect(await side.opened()).to.equal(null);
+        expect(side.connection.state).to.equal(ConnectionState.Closed);
       }
     });
 
     it("and fails what is not answered when it is lost", async () => {
-      const { connection, opened } = openBeside(peer(), { protocol: 2 } as LinkOptions, {});
-      await opened;
+      const side = new SideConnection(peer(), { protocol: 2 } as LinkOptions, {});
+      const { connection } = side;
+      await side.opened();
       server.handler = () => NO_REPLY;
       const ending = new Ending();
       const question = new Command(specOf("client"), ["unblock", "5"], false, ending);
@@ -151,12 +151,13 @@ describe("a side connection", () => {
 
     async function open() {
       const peer = { remoteAddress: server.host, remotePort: server.port };
-      const made = home.modules.openBeside(peer, { protocol: 2 } as LinkOptions, { password: "pw" });
+      const side = new home.modules.SideConnection(peer, { protocol: 2 } as LinkOptions, { password: "pw" });
+      const opened = side.opened();
       while (server.received.length === 0) {
         await home.pass(1);
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
-      return made;
+      return { connection: side.connection, opened };
     }
 
     it("is given up after two seconds in which the server says nothing", async () => {

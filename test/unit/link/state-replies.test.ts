@@ -7,16 +7,16 @@ import { specOf } from "../../../src/command/command-table";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
 import { ReplyError } from "../../../src/errors";
 import { OpenTransaction } from "../../../src/link/open-transaction";
-import { StateReplies, type StateReplyDeps } from "../../../src/link/state-replies";
+import { LinkReplies, type LinkReplyDeps } from "../../../src/link/replies";
 import { Ending } from "../../support/ending";
 
-describe("StateReplies", () => {
+describe("LinkReplies that change the state", () => {
   const made: Command[] = [];
   let told: string[];
   let followed: number;
   let connection: { isMonitoring: boolean; setProtocol(protocol: number): void } | null;
   let subscriptions: Subscriptions;
-  let replies: StateReplies;
+  let replies: LinkReplies;
 
   beforeEach(() => {
     told = [];
@@ -32,14 +32,15 @@ describe("StateReplies", () => {
         told.push(`selected ${db}`);
       },
     };
-    replies = new StateReplies({
+    const deps = {
       current,
       subscriptions,
       fieldsets: { prepareAll: () => void told.push("fieldsets") },
       onQuit: () => void told.push("quit"),
       onMonitoring: () => void told.push("monitoring"),
       updateDirect: () => void followed++,
-    } as unknown as StateReplyDeps);
+    };
+    replies = new LinkReplies(deps as unknown as LinkReplyDeps, { redirects: () => false });
   });
   afterEach(() => {
     for (const one of made.splice(0)) one.fail(new Error("the test is over"));

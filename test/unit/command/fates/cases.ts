@@ -20,7 +20,6 @@ import {
   ParserError,
   ReplyError,
 } from "../../../../src/errors";
-import { ErrorReplies } from "../../../../src/link/error-replies";
 import {
   endCommands,
   failOrKeep,
@@ -30,6 +29,7 @@ import {
 } from "../../../../src/link/leftovers";
 import type { Takeover } from "../../../../src/link/link-options";
 import { OfflineQueue } from "../../../../src/link/offline-queue";
+import { LinkReplies } from "../../../../src/link/replies";
 import { Session } from "../../../../src/link/session";
 
 export interface FateCase {
@@ -406,7 +406,7 @@ function playReply({ said, kind, verdict, isReadOnly, way }: ReplyCase): FateCas
     report: () => {},
   };
   if (way === "given up") command.fail(new Error("given up"));
-  const isTaken = new ErrorReplies(deps as never, { redirects: () => way === "redirected" }).judge(
+  const isTaken = new LinkReplies(deps as never, { redirects: () => way === "redirected" }).judge(
     command,
     new ReplyError(said),
   );

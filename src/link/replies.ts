@@ -1,4 +1,6 @@
 /**
+ * Follows the replies on the connection of a link that change its state: databases, protocol, RESET, MONITOR, QUIT.
+ *
  * Judges every error reply: does the command fail with it, or is it taken over? A command is taken over when it
  * is sent again (the server forgot a script or a fieldset, UNBLOCK hit the wrong call, the user's
  * `reconnectOnError` or an unfit server requires another connection), or when the cluster redirects it. `judge`
@@ -14,45 +16,83 @@
 import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { type Fate, fateOf } from "../command/fate";
-import type { ErrorJudge } from "../connection/connection";
+import type { ReplyRules } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { isFormality, noteUnmasked } from "../connection/handshake";
+import type { Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { hintOnUnknown, isTurnedAway } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
+import type { Reply } from "../protocol/resp-types";
 import { addHint } from "../util/error-hint";
 import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
+import { OpenTransaction } from "./open-transaction";
 import type { Session } from "./session";
 
-export interface ErrorReplyDeps {
+export interface LinkReplyDeps {
   readonly options: LinkOptions;
   readonly current: CurrentConnection;
   readonly offline: OfflineQueue;
   readonly session: Session;
-  readonly fieldsets: { recovers(command: Command, error: Error): boolean };
+  readonly subscriptions: Subscriptions;
+  readonly fieldsets: { recovers(command: Command, error: Error): boolean; prepareAll(): void };
   /** Half-closes the connection; a new one follows. */
   reconnect(): void;
   /** The server rejects the client in the handshake. */
   onTurnedAway(error: Error): void;
   report(type: string, error: Error): void;
+  /** The server is about to close. */
+  onQuit(): void;
+  /** The server sends the commands that it executes. */
+  onMonitoring(): void;
+  /** A reply has changed the state. */
+  updateDirect(): void;
 }
 
 const WRONG_SERVER = /^(READONLY|MASTERDOWN|LOADING) /;
 const FIRST_QUIET_MS = 1000;
 const LONGEST_QUIET_MS = 30_000;
 
-export class ErrorReplies implements ErrorJudge {
+export class LinkReplies implements ReplyRules {
   private quietMs = FIRST_QUIET_MS;
   private lastLeftMs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    private readonly deps: ErrorReplyDeps,
+    private readonly deps: LinkReplyDeps,
     private readonly cluster: Pick<LinkDeps, "redirects">,
   ) {}
+
+  follow(command: Command, reply: Reply): void {
+    const { deps } = this;
+    const { connection } = deps.current;
+    const { flags, lowerName } = command.spec;
+    if (lowerName === "hello") {
+      const version = Number(command.args[0]);
+      if (version === 2 || version === 3) connection?.setProtocol(version);
+    }
+    // The handshake judges its other replies itself.
+    if (command.origin === Origin.Connection) return;
+    if ((flags & CommandFlag.Exec) !== 0 && command.group instanceof OpenTransaction)
+      command.group.nameErrors(reply);
+    // "QUEUED" inside a transaction.
+    if ((flags & CommandFlag.Select) !== 0 && String(reply) === "OK")
+      deps.current.agreed = Number(command.args[0]);
+    if ((flags & CommandFlag.Reset) !== 0) {
+      deps.subscriptions.clear();
+      connection?.setProtocol(2);
+      deps.fieldsets.prepareAll();
+    }
+    if ((flags & CommandFlag.Monitor) !== 0) {
+      if (connection !== null) connection.isMonitoring = true;
+      deps.onMonitoring();
+    }
+    if ((flags & CommandFlag.Quit) !== 0) deps.onQuit();
+    deps.updateDirect();
+  }
 
   /** Returns true when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
@@ -124,10 +164,7 @@ export class ErrorReplies implements ErrorJudge {
     return true;
   }
 
-  /**
-   * Asks `reconnectOnError`, and closes the connection if the result requires it. Returns true when the command
-   * must be sent again.
-   */
+  /** Asks `reconnectOnError`, and reconnects if it says so. Returns true if the command is sent again. */
   private isAskedAgain(command: Command, error: Error): boolean {
     const decide = this.deps.options.reconnectOnError;
     if (typeof decide !== "function" || (command.spec.flags & CommandFlag.IgnoresReconnectOnError) !== 0)

@@ -1,0 +1,8 @@
+/** The values of options that a connection uses where an option is absent. */
+export const CONNECTION_DEFAULTS = {
+  disconnectTimeout: 2000,
+  replyMapping: "legacy",
+  flushPolicy: "adaptive",
+  /** The bytes of one flush. */
+  highWaterBytes: 256 * 1024,
+} as const;
