@@ -65,7 +65,10 @@ function read(...path: string[]): string {
 }
 
 function groupsOf({ file, interfaceName }: Section): OptionGroup[] {
-  return readInterface(read("src", file), interfaceName);
+  const own = readInterface(read("src", file), interfaceName);
+  const ofEvery = readInterface(read("src", "client/options/common-options.ts"), "AnyClientOptions");
+  if (interfaceName === "ClusterOptions") return withFirst(own, ofEvery);
+  return interfaceName === "SharedOptions" ? own.toSpliced(-1, 0, ...ofEvery) : own;
 }
 
 /** Every option of `Redis` and `Cluster` that is documented, by the interface it is declared in. */

@@ -12,19 +12,10 @@ import {
 } from "../../cluster/cluster-defaults";
 import type { DNSLookupFunction, DNSResolveSrvFunction } from "../../cluster/discovery";
 import type { RefreshOptions } from "../../cluster/refresher";
-import type { RetryPolicy } from "../../command/command-extra";
-import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
-import type { Bounds } from "../../link/admission";
 import { LINK_DEFAULTS } from "../../link/link-defaults";
 import { hideSecrets } from "../../observability/redact";
-import type {
-  AutoPipeliningWindow,
-  CacheOptions,
-  HimportFieldset,
-  RetryDelay,
-  RetryStrategy,
-} from "./common-options";
+import type { AnyClientOptions, RetryDelay, RetryStrategy } from "./common-options";
 import { warnAboutAddress, warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
 import { checkOptions, NEEDS_RESP3 } from "./option-table";
 import { isTlsUrl } from "./parse-url";
@@ -74,7 +65,7 @@ export type ClusterNodeOptions = Omit<
   | "availabilityZone"
 >;
 
-export interface ClusterOptions {
+export interface ClusterOptions extends AnyClientOptions {
   /**
    * Called when no node can be reached, with the number of attempts and the reason if it is known. Returns the delay in
    * milliseconds before the next attempt. If it returns no number, the client closes.
@@ -97,11 +88,6 @@ export interface ClusterOptions {
    */
   enableReadyCheck?: boolean | undefined;
   /**
-   * Stays in status `wait` until the first command or `connect()`.
-   * @default false
-   */
-  lazyConnect?: boolean | undefined;
-  /**
    * Nodes for read commands: `"master"`, `"slave"` or `"replica"`, `"all"`, `"nearest"` (the shortest round trip), or a
    * function `(nodes, command)` that returns a node or a list of nodes. `nodes[0]` is the master. `"primary"` sends only the
    * reads of `with({ readFrom: "replica" })` to replicas.
@@ -114,11 +100,6 @@ export interface ClusterOptions {
    * @unit ms
    */
   readYourWrites?: number | undefined;
-  /**
-   * Caches the replies of reads in this process until the server reports that a key has changed. `true`, or settings.
-   * Needs protocol 3. Off by default. `redisOptions.cache` has the same effect. See docs/caching.md.
-   */
-  cache?: boolean | CacheOptions | undefined;
   /**
    * Zone of this client. Reads prefer replicas of this zone, if `scaleReads` allows replicas and the servers report their
    * zones.
@@ -171,13 +152,6 @@ export interface ClusterOptions {
    * @unit ms
    */
   slotsRefreshInterval?: number | undefined;
-  /**
-   * The written commands without a reply that the client sends again after a lost connection. See the option of `Redis`.
-   * @default "at-least-once"
-   */
-  retryPolicy?: RetryPolicy | undefined;
-  /** Limits the number or the memory of unsettled commands. Unlimited by default. */
-  bounds?: Bounds | undefined;
   /** Options of the node connections. Options of a startup node take precedence. */
   redisOptions?: ClusterNodeOptions | undefined;
   /**
@@ -185,8 +159,6 @@ export interface ClusterOptions {
    * @default `redisOptions.keyPrefix`
    */
   keyPrefix?: string | undefined;
-  /** Rejects commands with arguments such as `undefined` or plain objects. See the option of `Redis`. */
-  strictArguments?: boolean | undefined;
   /**
    * Treats the hosts of the startup nodes as names of SRV records.
    * @default false
@@ -206,31 +178,10 @@ export interface ClusterOptions {
   /** Translates the addresses that the nodes announce. */
   natMap?: NatMap | undefined;
   /**
-   * Forms batches of commands that are issued together, also by unrelated code, one for each node. Most programs do not
-   * need it, because such commands share writes by default. `true`: one unanswered batch; `"adaptive"`: more batches for
-   * longer round trips; or settings. See docs/auto-pipelining.md.
-   * @default false
-   */
-  enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;
-  /**
-   * Names of commands that never join an automatic pipeline, in any letter case.
-   * @default []
-   */
-  autoPipeliningIgnoredCommands?: string[] | undefined;
-  /** Lua scripts that become methods, as with `defineCommand`. */
-  scripts?: Record<string, ScriptDefinition> | undefined;
-  /**
-   * Adds the line of the call to the stack of a command's error. Captures a stack for each command: for development
-   * only.
-   */
-  showFriendlyErrorStack?: boolean | undefined;
-  /**
    * Enables `ssubscribe`: the client subscribes to shard channels at the nodes that own their slots.
    * @default false
    */
   shardedSubscribers?: boolean | undefined;
-  /** Named field lists that each node prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
-  himportFieldsets?: readonly HimportFieldset[] | undefined;
 }
 
 type Defaults = { readonly [Name in keyof ClusterOptions]: ClusterOptions[Name] | null };

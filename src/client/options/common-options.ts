@@ -81,7 +81,59 @@ export interface CacheOptions {
   frozen?: boolean | undefined;
 }
 
-export interface SharedOptions {
+/** The options of `Redis` that a `Cluster` has, too. */
+export interface AnyClientOptions {
+  // --- Options of every client
+
+  /**
+   * Stays in status `wait` until the first command or `connect()`.
+   * @default false
+   */
+  lazyConnect?: boolean | undefined;
+  /**
+   * The written commands without a reply that the client sends again after a lost connection: all (`at-least-once`),
+   * only the reads (`reads-only`), or no commands (`at-most-once`). The others fail with the code `OUTCOME_UNKNOWN`. When the watchdog
+   * finds that a server cannot be reached, `at-least-once` counts as `reads-only`, because the server may still run the
+   * commands. `with({ retry })` applies even then.
+   * @default "at-least-once"
+   */
+  retryPolicy?: RetryPolicy | undefined;
+  /** Limits the number or the memory of unsettled commands. Unlimited by default. */
+  bounds?: Bounds | undefined;
+  /**
+   * Caches the replies of reads in this process until the server reports that a key has changed. `true`, or settings.
+   * Needs protocol 3. Off by default. On a cluster, `redisOptions.cache` has the same effect. See docs/caching.md.
+   */
+  cache?: boolean | CacheOptions | undefined;
+  /**
+   * Rejects commands with `undefined`, `null`, `NaN`, plain objects, nested arrays or promises among their arguments
+   * (code `INVALID_ARGUMENT`), instead of sending `""`, `NaN` or `[object Object]`. Off by default.
+   */
+  strictArguments?: boolean | undefined;
+  /**
+   * Adds the line of the call to the stack of a command's error. Captures a stack for each command: for development
+   * only.
+   */
+  showFriendlyErrorStack?: boolean | undefined;
+  /**
+   * Forms batches of commands that are issued together, also by unrelated code. On a cluster, each node has its own
+   * batches. Most programs do not need it, because such commands share writes by default. `true`: one unanswered batch;
+   * `"adaptive"`: more batches for longer round trips; or settings. See docs/auto-pipelining.md.
+   * @default false
+   */
+  enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;
+  /**
+   * Names of commands that never join an automatic pipeline, in any letter case.
+   * @default []
+   */
+  autoPipeliningIgnoredCommands?: string[] | undefined;
+  /** Lua scripts that become methods, as with `defineCommand`. */
+  scripts?: Record<string, ScriptDefinition> | undefined;
+  /** Named field lists that each connection prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
+  himportFieldsets?: readonly HimportFieldset[] | undefined;
+}
+
+export interface SharedOptions extends AnyClientOptions {
   // --- Connecting
 
   /**
@@ -101,11 +153,6 @@ export interface SharedOptions {
    * @default true
    */
   noDelay?: boolean | undefined;
-  /**
-   * Stays in status `wait` until the first command or `connect()`.
-   * @default false
-   */
-  lazyConnect?: boolean | undefined;
   /**
    * Called with the number of attempts since the last `ready`, from 1. Returns the delay in milliseconds before the
    * next attempt. If it returns no number, the client closes. `null` instead of a function disables reconnecting.
@@ -202,14 +249,6 @@ export interface SharedOptions {
    */
   autoResendUnfulfilledCommands?: boolean | undefined;
   /**
-   * The written commands without a reply that the client sends again after a lost connection: all (`at-least-once`),
-   * only the reads (`reads-only`), or no commands (`at-most-once`). The others fail with the code `OUTCOME_UNKNOWN`. When the watchdog
-   * finds that a server cannot be reached, `at-least-once` counts as `reads-only`, because the server may still run the
-   * commands. `with({ retry })` applies even then.
-   * @default "at-least-once"
-   */
-  retryPolicy?: RetryPolicy | undefined;
-  /**
    * Rejects a command after this number of lost connections, if it was the oldest command without a reply in each
    * loss. Such a command may be the cause of the losses. Blocking commands never count. `Infinity` removes the limit.
    * @default 3
@@ -284,8 +323,6 @@ export interface SharedOptions {
    * @default "auto"
    */
   maintenance?: "auto" | "on" | false | undefined;
-  /** Limits the number or the memory of unsettled commands. Unlimited by default. */
-  bounds?: Bounds | undefined;
   /**
    * Limit of the bytes of one flush. A flush of fewer than 16 large commands may have up to 16 times as many bytes.
    * @unit bytes
@@ -301,47 +338,13 @@ export interface SharedOptions {
    */
   flushPolicy?: "adaptive" | "turn" | undefined;
 
-  // --- Caching
-
-  /**
-   * Caches the replies of reads in this process until the server reports that a key has changed. `true`, or settings.
-   * Needs protocol 3. Off by default. See docs/caching.md.
-   */
-  cache?: boolean | CacheOptions | undefined;
-
-  // --- Commands
+  // --- Keys
 
   /**
    * Prefix of all keys: a string or a Buffer.
    * @default ""
    */
   keyPrefix?: string | undefined;
-  /**
-   * Rejects commands with `undefined`, `null`, `NaN`, plain objects, nested arrays or promises among their arguments
-   * (code `INVALID_ARGUMENT`), instead of sending `""`, `NaN` or `[object Object]`. Off by default.
-   */
-  strictArguments?: boolean | undefined;
-  /**
-   * Adds the line of the call to the stack of a command's error. Captures a stack for each command: for development
-   * only.
-   */
-  showFriendlyErrorStack?: boolean | undefined;
-  /**
-   * Forms batches of commands that are issued together, also by unrelated code. Most programs do not need it, because
-   * such commands share writes by default. `true`: one unanswered batch; `"adaptive"`: more batches for longer round
-   * trips; or settings. See docs/auto-pipelining.md.
-   * @default false
-   */
-  enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;
-  /**
-   * Names of commands that never join an automatic pipeline, in any letter case.
-   * @default []
-   */
-  autoPipeliningIgnoredCommands?: string[] | undefined;
-  /** Lua scripts that become methods, as with `defineCommand`. */
-  scripts?: Record<string, ScriptDefinition> | undefined;
-  /** Named field lists that each connection prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
-  himportFieldsets?: readonly HimportFieldset[] | undefined;
 
   // --- Internal or without effect
 
