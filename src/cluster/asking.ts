@@ -4,7 +4,6 @@ import { type Command, CommandState, Origin } from "../command/command";
 import { completionOf, ownCommand } from "../command/own-command";
 import { ReplyError } from "../errors";
 
-/** The ASKING that precedes a command. */
 export function askingFor(command: Command): Command {
   // A refused ASKING explains the redirect that follows: the node answers the command as if the slot were not
   // open.

@@ -20,5 +20,4 @@ export const REDIRECT_DEFAULTS: RedirectOptions = {
   retryDelayOnTryAgain: 100,
 };
 
-/** The default of `slotsRefreshTimeout`. */
 export const DEFAULT_REFRESH_TIMEOUT_MS = 1000;

@@ -41,7 +41,6 @@ export interface NodeClient extends Dispatcher {
   setReadOnly(isReadOnly: boolean): void;
 }
 
-/** A master with its replicas. */
 export class Shard {
   /** Master first. */
   readonly nodes: readonly ClusterNode[];
@@ -90,7 +89,6 @@ export class ClusterNode implements Reader {
     this.key = nodeKey(address);
   }
 
-  /** The availability zone, if the server reports it. */
   get zone(): string | undefined {
     return this.address.zone;
   }

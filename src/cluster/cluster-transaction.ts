@@ -75,7 +75,6 @@ export class ClusterTransaction extends Batch {
     return this.closing.isSettled || (!this.hasRun && this.commands.some(({ isSettled }) => isSettled));
   }
 
-  /** It will not run. */
   discard(): void {
     for (const command of this.commands) {
       command.fail(endingError("its transaction is discarded", command));

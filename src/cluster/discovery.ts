@@ -113,15 +113,10 @@ export function srvOrder(records: readonly SrvRecord[]): SrvRecord[] {
   return order;
 }
 
-function lookUp(host: string, options: DiscoveryOptions): Promise<string> {
+function lookUp(host: string, { dnsLookup }: DiscoveryOptions): Promise<string> {
   if (isIP(host) !== 0) return Promise.resolve(host);
-  const { dnsLookup } = options;
+  const resolve: DNSLookupFunction = dnsLookup || lookup;
   return new Promise((done, fail) => {
-    const callback = (error: NodeJS.ErrnoException | null | undefined, address: string): void => {
-      if (error) fail(error);
-      else done(address);
-    };
-    if (dnsLookup) dnsLookup(host, callback);
-    else lookup(host, callback);
+    resolve(host, (error, address) => (error ? fail(error) : done(address)));
   });
 }

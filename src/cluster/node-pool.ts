@@ -16,8 +16,8 @@ export interface PoolDeps {
   makeClient(node: ClusterNode): NodeClient;
   onClientOpened(client: NodeClient): void;
   onClientClosed(node: ClusterNode, client: NodeClient): void;
-  /** The last client is gone. */
-  onEmpty(): void;
+  /** Notified when the last client is gone. */
+  readonly lifecycle: { onEmpty(): void };
 }
 
 export type RoleFilter = NodeRole | "all";
@@ -42,7 +42,6 @@ export class NodePool {
     private readonly waitsForLost: boolean,
   ) {}
 
-  /** Number of open clients. */
   get size(): number {
     return this.clients.size;
   }
@@ -64,13 +63,11 @@ export class NodePool {
     return node.isDown;
   }
 
-  /** The connection of a node is ready. */
   regain(node: ClusterNode): void {
     node.isLost = false;
     node.isDown = false;
   }
 
-  /** Nodes that are reconnecting. */
   lost(): ClusterNode[] {
     return [...this.nodes.values()].filter((node) => node.isLost);
   }
@@ -111,7 +108,6 @@ export class NodePool {
     return client !== null && !client.link.isLeaving ? client : this.reopen(node);
   }
 
-  /** Starts with these nodes. */
   beginWith(addresses: readonly NodeAddress[]): void {
     for (const address of addresses) {
       const node = this.at(address);
@@ -119,7 +115,6 @@ export class NodePool {
     }
   }
 
-  /** Replaces the connection of a node. */
   renew(node: ClusterNode): void {
     node.isRenewed = true;
     this.part(node);
@@ -171,7 +166,6 @@ export class NodePool {
     node.client?.setReadOnly(role === "slave");
   }
 
-  /** Retires the client of a node. */
   private part(node: ClusterNode): void {
     const { client, isUnheard } = node;
     if (client === null) return;
@@ -180,7 +174,6 @@ export class NodePool {
     else void this.letGo(client);
   }
 
-  /** The link of a client has ended. */
   onEnded(client: NodeClient): void {
     const node = this.clients.get(client);
     if (node === undefined) return;
@@ -192,7 +185,7 @@ export class NodePool {
     }
     if (this.isSealed) this.forgetClosed(node);
     this.deps.onClientClosed(node, client);
-    if (this.clients.size === 0) this.deps.onEmpty();
+    if (this.clients.size === 0) this.deps.lifecycle.onEmpty();
   }
 
   /**

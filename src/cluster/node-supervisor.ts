@@ -11,14 +11,14 @@ import { madeWhole } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
-import type { AnnouncedMoves, SlotOwners } from "./slot-owners";
+import type { AnnouncedMoves, SlotMap } from "./slot-map";
 
 /** The collaborators that are created after the pool. */
 export interface NodeSupervisorDeps {
   readonly pool: NodePool;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
-  readonly owners: SlotOwners;
+  readonly slots: SlotMap;
   readonly owner: {
     onNodeError(error: Error, key: string): void;
     emit(event: string, ...args: unknown[]): void;
@@ -44,13 +44,16 @@ export class NodeSupervisor {
 
   onStatus(status: LinkStatus): void {
     const { node, client } = this;
-    const { pool } = this.deps;
+    const { pool, redirector, refresher } = this.deps;
     const isPresent = client !== null && node.client === client;
     if (status === "ready") {
       this.wasReady = true;
       if (isPresent) pool.regain(node);
-    } else if (status === "reconnecting" && isPresent) this.onLost();
-    else if (status === "end" && client !== null) {
+    } else if (status === "reconnecting" && isPresent) {
+      if (pool.lose(node)) redirector.leadAway(node, true);
+      // Another node may take over.
+      refresher.request(null);
+    } else if (status === "end" && client !== null) {
       // Set before its link hands its commands over, so that they do not return to this node.
       if (!this.wasReady && isPresent) node.isDown = true;
       pool.onEnded(client);
@@ -64,7 +67,11 @@ export class NodeSupervisor {
 
   onNamedError(type: string, error: Error): void {
     if (type === "error") this.deps.owner.onNodeError(error, this.node.key);
-    else if (type === "busy") this.onBusy();
+    else if (type === "busy") {
+      // The node owes replies and is silent: another one may have taken over.
+      this.node.suspect();
+      this.deps.refresher.request(null);
+    }
   }
 
   onMaintenance(report: unknown): void {
@@ -73,20 +80,7 @@ export class NodeSupervisor {
 
   /** The node has announced new owners. The table has their replicas, too. */
   onSlotsMoved(announced: AnnouncedMoves): void {
-    this.deps.owners.follow(announced);
+    this.deps.slots.follow(announced);
     this.deps.refresher.askAtOnce(this.node);
-  }
-
-  /** The node owes replies and is silent: another node may have taken over. */
-  private onBusy(): void {
-    this.node.suspect();
-    this.deps.refresher.request(null);
-  }
-
-  /** The connection was lost or could not be made, and is reconnecting: another node may take over. */
-  private onLost(): void {
-    const { pool, redirector, refresher } = this.deps;
-    if (pool.lose(this.node)) redirector.leadAway(this.node, true);
-    refresher.request(null);
   }
 }

@@ -31,7 +31,6 @@ import type { NodePool } from "./node-pool";
 import { parseRedirect, type Redirect, type RedirectKind, tellRedirected } from "./redirect";
 import type { RetryQueue, Returned, WaitReason, WaitTerms } from "./retry-queue";
 import type { SlotMap } from "./slot-map";
-import type { SlotOwners } from "./slot-owners";
 
 const debug = debugLog("cluster");
 
@@ -42,7 +41,6 @@ export function delayUntilReachable({ retryDelayOnFailover }: RedirectOptions): 
 
 export interface RedirectorDeps {
   readonly slots: SlotMap;
-  readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
   /** Notified when the slot map is stale; `hint` probably knows the new one. */
@@ -215,13 +213,13 @@ export class Redirector {
   /** MOVED and ASK name the next node. */
   private followTo(unit: Command, refusal: Refusal): boolean {
     const { node, redirect } = refusal;
-    const { owners, pool } = this.deps;
+    const { pool, slots } = this.deps;
     if (pool.isSealed) {
       // Connections are closing: the command goes to the owner of its slot after the reconnect.
       return this.spendAndGiveBack(unit, refusal, "moved", 0);
     }
     const isNameless = redirect.target === null;
-    const target = isNameless ? this.namelessAt(unit, refusal) : owners.nodeAt(redirect.target);
+    const target = isNameless ? this.namelessAt(unit, refusal) : slots.nodeAt(redirect.target);
     if (target === null) return isNameless && this.waitForOwner(unit, refusal);
     pool.promote(target);
     detach(unit);
@@ -243,7 +241,7 @@ export class Redirector {
     else if (!this.spendOrEnd(unit, node, refusal.error)) return true;
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
     const { client } = node;
-    if (isAsk) this.deps.slots.noteLeaving(redirect.slot, node);
+    if (isAsk) slots.noteLeaving(redirect.slot, node);
     else this.learn(node, target, redirect.slot);
     const { retryDelayOnFailover, retryDelayOnMoved } = this.options;
     const times = node === target ? 0 : timesAt(unit, target);
@@ -286,18 +284,18 @@ export class Redirector {
 
   /** MOVED changes exactly one slot; a refresh updates the others. */
   private learn(node: ClusterNode, target: ClusterNode, slot: number): void {
-    const { owners, pool, slots } = this.deps;
+    const { pool, slots } = this.deps;
     const owner = slots.ownerOf(slot);
     if (target === node) {
       // A proxy or NAT in between may route to another node: a new connection may reach the right one.
       if (!node.isRenewed) {
-        owners.holdAllOf(node);
+        slots.holdAllOf(node);
         pool.renew(node);
       }
     } else if (node.role === "slave" && owner === target) {
       node.avoid();
     } else if (owner !== target) {
-      owners.move(slot, target);
+      slots.move(slot, target);
       if (owner?.isLost) this.leadAway(owner);
     }
     this.deps.refresher.request(target);

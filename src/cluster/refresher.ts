@@ -29,7 +29,6 @@ import { type NodeAddress, nodeKey } from "./node-address";
 import type { NodePool } from "./node-pool";
 import { hidesSlots, parseShards, parseSlots, type TopologyRange } from "./topology";
 
-/** A node that can be asked. */
 export interface Informant {
   readonly address: NodeAddress;
   readonly client: NodeClient;

@@ -41,7 +41,6 @@ export type WaitReason =
   /** The owner is lost or cannot serve: a new owner ends the delay. */
   "not served" | "moved" | "try again";
 
-/** Why and how long a command waits. */
 export interface WaitTerms {
   readonly reason: WaitReason;
   readonly delayMs: number;
@@ -88,7 +87,6 @@ function headOf({ link }: NodeClient): Command | undefined {
   return link.connection?.queue.head();
 }
 
-/** A slot whose commands are queued. */
 class HeldSlot {
   /** Commands that a node returned, oldest first. */
   returned: Command[] = [];

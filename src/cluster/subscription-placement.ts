@@ -26,7 +26,6 @@ export interface Placement {
   leave?(node: ClusterNode): void;
 }
 
-/** All names are at one node. */
 export class AnyNode implements Placement {
   readonly kinds = [SubscriptionKind.Channel, SubscriptionKind.Pattern, SubscriptionKind.Shard];
   readonly isSpread = false;

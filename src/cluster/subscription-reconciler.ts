@@ -40,7 +40,7 @@ const debug = debugLog("subscriber");
 
 /** The collaborators that are created later. */
 export interface ReconcilerDeps {
-  readonly owners: { learn(slot: number, target: NodeAddress): void };
+  readonly slots: { learn(slot: number, target: NodeAddress): void };
   /** `isActive`: false while the client is closing; then subscriptions are not restored. */
   readonly redirector: { readonly isActive: boolean };
   readonly refresher: { request(hint: null): void; askAtOnce(node: ClusterNode): void };
@@ -246,7 +246,7 @@ export class SubscriptionReconciler implements Dispatcher {
       return true;
     }
     if (redirect.kind === "moved" && redirect.target !== null) {
-      this.deps.owners.learn(redirect.slot, redirect.target);
+      this.deps.slots.learn(redirect.slot, redirect.target);
     }
     this.deps.refresher.request(null);
     if (isOwn(command)) command.fail(error);

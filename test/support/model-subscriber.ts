@@ -30,7 +30,7 @@ export const DEAF: Omit<ReconcilerOwner, "open"> = {
 
 /** Modules of a cluster that do nothing. */
 export const IDLE_MODULES: ReconcilerDeps = {
-  owners: { learn: () => {} },
+  slots: { learn: () => {} },
   redirector: { isActive: true },
   refresher: { request: () => {}, askAtOnce: () => {} },
 };

@@ -19,10 +19,10 @@ export async function lend(wiring: ClusterWiring, slot: number, terms: LendTerms
   return wiring.openView(master)[PARTS].openLeases().take(onRefused, terms);
 }
 
-function learnFrom({ owners, refresher }: ClusterWiring, message: string, sender: ClusterNode): void {
+function learnFrom({ slots, refresher }: ClusterWiring, message: string, sender: ClusterNode): void {
   const redirect = parseRedirect(message, sender.address);
   if (redirect === null) return;
   const { kind, slot, target } = redirect;
-  if (kind === "moved" && target !== null) owners.learn(slot, target);
+  if (kind === "moved" && target !== null) slots.learn(slot, target);
   refresher.request(null);
 }

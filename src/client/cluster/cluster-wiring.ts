@@ -14,7 +14,7 @@ import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
-import { SlotOwners } from "../../cluster/slot-owners";
+import { ConnectionCounts } from "../../connection/connection-counts";
 import type { Message } from "../../protocol/message";
 import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
@@ -22,9 +22,8 @@ import { type ClusterOptions, redirectOptions, refreshOptions } from "../options
 import type { Redis } from "../redis";
 import { FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions, type SubscriptionsDeps } from "./cluster-subscriptions";
-import { NodeCounts, ViewFactory, viewOf } from "./node-views";
+import { countsOf, ViewFactory, viewOf } from "./node-views";
 
-/** Receives the events below for the client. */
 export interface WiringOwner {
   startNodes(): StartNode[];
   onStatus(status: ClusterStatus): void;
@@ -40,10 +39,9 @@ export interface WiringOwner {
 }
 
 export class ClusterWiring {
-  readonly slots = new SlotMap();
+  readonly slots: SlotMap;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  readonly owners: SlotOwners;
   readonly router: ClusterRouter;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
@@ -57,27 +55,21 @@ export class ClusterWiring {
   readonly followsTips: boolean;
   readonly fanOut = new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() });
   /** The counts of the connections of former nodes. */
-  private readonly gone = new NodeCounts();
+  private readonly gone = new ConnectionCounts();
 
   constructor(
     private readonly options: ClusterOptions,
     readonly owner: WiringOwner,
     caching: Caching | null,
-    writes: RecentWrites | null,
+    private readonly writes: RecentWrites | null,
   ) {
     this.onRedirected = caching === null ? null : (slot) => caching.cache.onSlotMoved(slot);
     this.views = new ViewFactory(options, caching);
     this.reads = makeReadPreference(options, writes, (node) => this.openView(node));
-    this.pool = this.makePool();
+    this.pool = new NodePool(this, options.enableOfflineQueue !== false);
     this.followsTips = options.followCommandTips === true;
     this.retries = new RetryQueue(this);
-    this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
-      natMap: options.natMap,
-      onMoved: (slot, before) => {
-        this.onRedirected?.(slot);
-        if (before !== null) writes?.noteMoved(slot);
-      },
-    });
+    this.slots = new SlotMap(options.natMap, this);
     const redirects = redirectOptions(options);
     this.subscriptions = new ClusterSubscriptions(redirects.maxRedirections, options, this);
     this.router = new ClusterRouter(delayUntilReachable(redirects), this);
@@ -87,10 +79,10 @@ export class ClusterWiring {
   }
 
   /** The counts of the connections of all nodes, including former ones. */
-  get counts(): NodeCounts {
-    const sum = new NodeCounts();
+  get counts(): ConnectionCounts {
+    const sum = new ConnectionCounts();
     sum.add(this.gone);
-    for (const client of this.pool.allClients()) sum.addNode(client);
+    for (const client of this.pool.allClients()) sum.add(countsOf(client));
     return sum;
   }
 
@@ -99,7 +91,6 @@ export class ClusterWiring {
     return "ClusterWiring {}";
   }
 
-  /** The nodes of a role as clients. */
   viewsOf(role: RoleFilter): Redis[] {
     return this.pool.list(role).map(({ client }) => viewOf(client).redis);
   }
@@ -109,44 +100,40 @@ export class ClusterWiring {
     return viewOf(this.pool.clientOf(node)).redis;
   }
 
-  // --- modules -------------------------------------------------------------------------------
+  // --- nodes -------------------------------------------------------------------------------
 
-  private makePool(): NodePool {
-    const { owner } = this;
-    return new NodePool(
-      {
-        makeClient: (node) => this.makeClient(node),
-        onClientOpened: (client) => owner.onNode("+node", viewOf(client).redis),
-        onClientClosed: (node, client) => {
-          this.gone.addNode(client);
-          owner.onNode("-node", viewOf(client).redis);
-          this.subscriptions.onNodeGone(node);
-          if (this.lifecycle.status === "ready") this.refresher.request(null);
-        },
-        onEmpty: () => this.lifecycle.onEmpty(),
-      },
-      this.options.enableOfflineQueue !== false,
-    );
+  makeClient(node: ClusterNode): NodeClient {
+    const supervisor = new NodeSupervisor(node, this);
+    supervisor.client = this.views.makeNode(node.address, node.role === "slave", supervisor);
+    return supervisor.client;
   }
 
+  onClientOpened(client: NodeClient): void {
+    this.owner.onNode("+node", viewOf(client).redis);
+  }
+
+  onClientClosed(node: ClusterNode, client: NodeClient): void {
+    this.gone.add(countsOf(client));
+    this.owner.onNode("-node", viewOf(client).redis);
+    this.subscriptions.onNodeGone(node);
+    if (this.lifecycle.status === "ready") this.refresher.request(null);
+  }
+
+  // --- topology ----------------------------------------------------------------------------
+
   /** Applies a node's description of the cluster; returns true if it differs from the known one. */
-  adopt(ranges: Parameters<SlotOwners["adopt"]>[0]): boolean {
-    const { isChanged, moved } = this.owners.adopt(ranges);
+  adopt(ranges: Parameters<SlotMap["adopt"]>[0]): boolean {
+    const { isChanged, moved } = this.slots.adopt(ranges);
     this.owner.onRefreshed();
     this.subscriptions.onTopology();
     this.redirector.onNewOwners(moved);
     return isChanged;
   }
 
-  // --- nodes -------------------------------------------------------------------------------
-
-  private makeClient(node: ClusterNode): NodeClient {
-    const supervisor = new NodeSupervisor(node, this);
-    supervisor.client = this.views.makeNode(node.address, node.role === "slave", supervisor);
-    return supervisor.client;
+  onSlotMoved(slot: number, before: ClusterNode | null): void {
+    this.onRedirected?.(slot);
+    if (before !== null) this.writes?.noteMoved(slot);
   }
-
-  // --- topology ----------------------------------------------------------------------------
 
   findSeeds(): Promise<Seed[]> {
     return findSeeds(this.owner.startNodes(), this.options as DiscoveryOptions);

@@ -8,7 +8,7 @@ import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
-import { ConnectionCounts } from "../../connection/connection-counts";
+import type { ConnectionCounts } from "../../connection/connection-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
 import { Distance } from "../../link/reader-choice";
@@ -116,16 +116,13 @@ export class NodeView implements NodeClient {
   }
 }
 
-/** The counts of the connections of several nodes. */
-export class NodeCounts extends ConnectionCounts {
-  addNode(client: NodeClient): void {
-    this.add(viewOf(client).redis[EVENTS].counts);
-  }
-}
-
 /** Every client in the pool of a cluster is a view, and every node that the pool lists has one. */
 export function viewOf(client: NodeClient | null): NodeView {
   return client as NodeView;
+}
+
+export function countsOf(client: NodeClient): ConnectionCounts {
+  return viewOf(client).redis[EVENTS].counts;
 }
 
 export class ViewFactory {

@@ -7,16 +7,16 @@ import {
 } from "../../../src/client/cluster/cluster-subscriptions";
 import { type ClusterOptions, redirectOptions } from "../../../src/client/options/cluster-options";
 import type { LinkSupervisor } from "../../../src/client/redis-events";
-import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
-import type { NodeAddress } from "../../../src/cluster/node-address";
+import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { SlotMap } from "../../../src/cluster/slot-map";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { slotOfKey } from "../../../src/command/slot";
+import { SLOT_COUNT, slotOfKey } from "../../../src/command/slot";
 import { Subscriptions } from "../../../src/connection/subscriptions";
 import { ReplyError } from "../../../src/errors";
 import { DecodedMessage, type Message, MessagePart } from "../../../src/protocol/message";
 import { Ending } from "../../support/ending";
+import { LONE_SLOTS } from "../../support/lone-slots";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
@@ -46,21 +46,13 @@ describe("ClusterSubscriptions", () => {
   function make(options: ClusterOptions, ports = [1, 2]): void {
     [opened, told, made, isActive] = [[], [], [], true];
     nodes = ports.map((port) => new ClusterNode({ host: "h", port }));
-    slots = new SlotMap();
+    slots = new SlotMap(null, LONE_SLOTS);
     const [first, second = first] = nodes;
-    if (first !== undefined && second !== undefined) {
-      const ranges = [
-        { from: 0, to: 8191, shard: new Shard(first, []) },
-        { from: 8192, to: 16_383, shard: new Shard(second, []) },
-      ];
-      slots.assign(ranges, () => {});
-    }
+    if (first !== undefined && second !== undefined)
+      for (let slot = 0; slot < SLOT_COUNT; slot++) slots.move(slot, slot <= 8191 ? first : second);
+    slots.learn = (slot, { host, port }) => void told.push(`${slot} moved to ${host}:${port}`);
     const deps = {
       slots,
-      owners: {
-        learn: (slot: number, { host, port }: NodeAddress) =>
-          void told.push(`${slot} moved to ${host}:${port}`),
-      },
       pool: { list: () => nodes },
       views: {
         makeSubscriber: (kind: string, { port }: { port: number }, supervisor: LinkSupervisor) => {

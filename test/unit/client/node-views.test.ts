@@ -2,10 +2,11 @@
 
 import { expect } from "chai";
 import { CHAIN } from "../../../src/client/client-base";
-import { NodeCounts, type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
+import { countsOf, type NodeView, ViewFactory } from "../../../src/client/cluster/node-views";
 import { EVENTS } from "../../../src/client/redis";
 import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
+import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { ConnectionClosedError } from "../../../src/errors";
 import { Redis } from "../../../src/index";
 
@@ -145,8 +146,8 @@ describe("ViewFactory", () => {
     const [one, other] = [make({}), make({})];
     one.redis[EVENTS].counts.opened = 2;
     other.redis[EVENTS].counts.opened = 3;
-    const counts = new NodeCounts();
-    for (const view of [one, other]) counts.addNode(view);
+    const counts = new ConnectionCounts();
+    for (const view of [one, other]) counts.add(countsOf(view));
     expect(counts.opened).to.equal(5);
   });
 

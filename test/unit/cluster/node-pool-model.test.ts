@@ -116,7 +116,7 @@ describe("the pool of nodes, on random programs", () => {
             this.opened.push(client as unknown as ModelClient);
           },
           onClientClosed: (_node, client) => this.closed.push(client as unknown as ModelClient),
-          onEmpty: () => this.empties++,
+          lifecycle: { onEmpty: () => this.empties++ },
         },
         waitsForLost,
       );

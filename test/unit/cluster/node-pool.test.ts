@@ -32,7 +32,7 @@ describe("NodePool, when a table changes the role of a master", () => {
           }) as unknown as NodeClient,
         onClientOpened() {},
         onClientClosed() {},
-        onEmpty() {},
+        lifecycle: { onEmpty() {} },
       },
       false,
     );
@@ -83,7 +83,7 @@ describe("NodePool, when another master is looked for", () => {
           }) as unknown as NodeClient,
         onClientOpened() {},
         onClientClosed() {},
-        onEmpty() {},
+        lifecycle: { onEmpty() {} },
       },
       false,
     );
@@ -113,7 +113,7 @@ describe("NodePool, when any node will do", () => {
         makeClient: () => ({ link: { isLeaving: false }, setReadOnly() {} }) as unknown as NodeClient,
         onClientOpened() {},
         onClientClosed() {},
-        onEmpty() {},
+        lifecycle: { onEmpty() {} },
       },
       true,
     );
@@ -321,7 +321,7 @@ function make(): { pool: NodePool; opened: NodeClient[]; events: string[] } {
       makeClient: () => new ModelClient() as unknown as NodeClient,
       onClientOpened: (client) => void opened.push(client),
       onClientClosed: ({ key }) => void events.push(`closed ${key}`),
-      onEmpty: () => void events.push("empty"),
+      lifecycle: { onEmpty: () => void events.push("empty") },
     },
     false,
   );

@@ -38,7 +38,7 @@ describe("NodeSupervisor", () => {
         request: (hint: unknown) => void told.push(`refresh ${hint}`),
         askAtOnce: ({ key }: ClusterNode) => void told.push(`ask ${key}`),
       },
-      owners: { follow: (announced: unknown) => void told.push(`follow ${announced}`) },
+      slots: { follow: (announced: unknown) => void told.push(`follow ${announced}`) },
       owner: {
         onNodeError: (error: Error, key: string) => void told.push(`${key}: ${error.message}`),
         emit: (...words: unknown[]) => void told.push(words.join(" ")),

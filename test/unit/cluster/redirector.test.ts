@@ -74,8 +74,9 @@ describe("Redirector", () => {
         },
       },
       {
-        slots: { ownerOf: () => owner, noteLeaving() {} },
-        owners: {
+        slots: {
+          ownerOf: () => owner,
+          noteLeaving() {},
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
           holdAllOf: ({ key }: ClusterNode) => void renewed.push(`hold ${key}`),
           move: (slot: number, target: ClusterNode) => {

@@ -14,6 +14,7 @@ import { slotOfKey } from "../../../src/command/slot";
 import { WatchLostError } from "../../../src/errors";
 import type { Link } from "../../../src/link/link";
 import { CommandsOfTest, Ending } from "../../support/ending";
+import { LONE_SLOTS } from "../../support/lone-slots";
 
 const RETRY_DELAY_MS = 50;
 
@@ -61,14 +62,14 @@ describe("ClusterRouter", () => {
         },
         onClientOpened() {},
         onClientClosed() {},
-        onEmpty() {},
+        lifecycle: { onEmpty() {} },
       },
       false,
     );
     pool.isSealed = false;
     nodes = [1, 2].map((port) => new ClusterNode({ host: "h", port }));
     pool.setMembers(new Map(nodes.map((node) => [node, "master"])));
-    slots = new SlotMap();
+    slots = new SlotMap(null, LONE_SLOTS);
     retries = new RetryQueue({
       pool,
       router: { sendAgain: (again) => router.sendAgain(again) },

@@ -15,7 +15,6 @@ import { Redirector } from "../../../src/cluster/redirector";
 import { RetryQueue } from "../../../src/cluster/retry-queue";
 import { ClusterRouter } from "../../../src/cluster/router";
 import { SlotMap } from "../../../src/cluster/slot-map";
-import { SlotOwners } from "../../../src/cluster/slot-owners";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { slotOfKey } from "../../../src/command/slot";
@@ -77,10 +76,9 @@ class ModelCluster {
    */
   private readonly refused = new Map<number, Command | null>();
   readonly calls: { readonly command: Command; readonly ending: Ending }[] = [];
-  private readonly slots = new SlotMap();
+  private readonly slots: SlotMap;
   readonly pool: NodePool;
   private readonly retries: RetryQueue;
-  private readonly owners: SlotOwners;
   readonly router: ClusterRouter;
   private readonly redirector: Redirector;
 
@@ -90,13 +88,14 @@ class ModelCluster {
         makeClient: (node) => this.nodeOf(node).client,
         onClientOpened: () => {},
         onClientClosed: () => {},
-        onEmpty: () => {},
+        lifecycle: { onEmpty() {} },
       },
       true,
     );
     this.pool.isSealed = false;
     this.retries = new RetryQueue(this);
-    this.owners = new SlotOwners(this.slots, this.pool, this.retries, { natMap: null, onMoved() {} });
+    const { pool, retries } = this;
+    this.slots = new SlotMap(null, { pool, retries, onSlotMoved() {} });
     const nothing = { dispatch: (): void => {}, dispatchBatch: (): void => {} };
     this.router = new ClusterRouter(50, {
       slots: this.slots,
@@ -120,7 +119,6 @@ class ModelCluster {
       },
       {
         slots: this.slots,
-        owners: this.owners,
         pool: this.pool,
         retries: this.retries,
         refresher: { request: () => {}, isDenied: false },
@@ -247,7 +245,7 @@ class ModelCluster {
       const slot = slotOfKey(key);
       ranges.push({ from: slot, to: slot, master: addressOf(this.owner.get(key) ?? 0), replicas: [] });
     }
-    const { moved } = this.owners.adopt(ranges);
+    const { moved } = this.slots.adopt(ranges);
     this.redirector.onNewOwners(moved);
   }
 

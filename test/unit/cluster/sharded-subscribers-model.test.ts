@@ -15,6 +15,7 @@ import type { Command } from "../../../src/command/command";
 import { slotOfKey } from "../../../src/command/slot";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { ReplyError } from "../../../src/errors";
+import { LONE_SLOTS } from "../../support/lone-slots";
 import { DEAF, IDLE_MODULES, type ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { fixedRuns } from "../../support/properties";
@@ -90,10 +91,10 @@ describe("the connections for shard channels, on random programs", () => {
         SlotMasters,
       } = home.modules;
       this.nodes = Array.from({ length: NODES }, (_, i) => new Node({ host: "h", port: 7000 + i }));
-      this.slots = new Slots();
+      this.slots = new Slots(null, LONE_SLOTS);
       const modules = {
         ...IDLE_MODULES,
-        owners: { learn: (slot: number, { port }: NodeAddress) => this.assign(slot, port - 7000) },
+        slots: { learn: (slot: number, { port }: NodeAddress) => this.assign(slot, port - 7000) },
       };
       this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, modules, {
         ...DEAF,

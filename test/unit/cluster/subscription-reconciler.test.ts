@@ -10,6 +10,7 @@ import type { Command } from "../../../src/command/command";
 import { slotOfKey } from "../../../src/command/slot";
 import { type SubscriptionGap, SubscriptionKind } from "../../../src/connection/subscriptions";
 import { Ending } from "../../support/ending";
+import { LONE_SLOTS } from "../../support/lone-slots";
 import { DEAF, IDLE_MODULES, ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { type ReconcilerModules, reconcilerModules } from "../../support/subscriber-bench";
@@ -40,7 +41,7 @@ describe("SubscriptionReconciler", () => {
     home.time.reset();
     [connections, told, made, asks, gaps, opened] = [[], [], [], [], [], []];
     nodes = [1, 2].map((port) => new home.modules.ClusterNode({ host: "h", port }));
-    slots = new home.modules.SlotMap();
+    slots = new home.modules.SlotMap(null, LONE_SLOTS);
     make(new home.modules.AnyNode((instead) => nodes.find((node) => node !== instead) ?? nodes[0] ?? null));
   });
 
@@ -64,7 +65,7 @@ describe("SubscriptionReconciler", () => {
         void told.push([what, ...words]);
     const modules = {
       ...IDLE_MODULES,
-      owners: { learn: (slot: number, { port }: NodeAddress) => void asks.push(`${slot} is at ${port}`) },
+      slots: { learn: (slot: number, { port }: NodeAddress) => void asks.push(`${slot} is at ${port}`) },
       refresher: {
         request: () => void asks.push("table"),
         askAtOnce: ({ address }: ClusterNode) => void asks.push(`${address.port} at once`),
