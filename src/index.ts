@@ -26,18 +26,12 @@ export type {
   ClusterOptions,
   NodeRole,
 } from "./client/options/cluster-options";
-export type {
-  AutoPipeliningWindow,
-  HimportFieldset,
-  LeaseLimits,
-} from "./client/options/common-options";
+export type { AutoPipeliningWindow, HimportFieldset } from "./client/options/common-options";
 export type {
   CommonRedisOptions,
   RedisOptions,
   StandaloneConnectionOptions,
 } from "./client/options/redis-options";
-export type { ReplicaReadOptions } from "./client/options/replica-options";
-export type { NatMap, SentinelConnectionOptions } from "./client/options/sentinel-options";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
 export type {
@@ -97,8 +91,10 @@ export type {
   ProbeOptions,
 } from "./failover/databases";
 export type { FailoverReport } from "./failover/failover-connector";
+export * from "./failover/failover-error";
 export type { DatabaseState } from "./failover/health";
 export type { DatabaseStats, FailoverStats } from "./failover/monitor";
+export type { LeaseLimits } from "./leases/connection-pool";
 export * from "./leases/lease-errors";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
@@ -125,14 +121,17 @@ export * from "./part-errors";
 export type { Bulk, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
 export type { BulkCommand } from "./pipeline/bulk-batch";
 export { Pipeline } from "./pipeline/pipeline";
+export type { ReplicaReadOptions } from "./replicas/replica-options";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { type SentinelAddress, SentinelIterator } from "./sentinel/sentinel-list";
+export type { SentinelConnectionOptions } from "./sentinel/sentinel-options";
 export type {
   KeyspaceEntry,
   KeyspaceEvent,
   KeyspaceEvents,
   KeyspaceEventsOptions,
 } from "./streaming/keyspace-events";
+export * from "./streaming/message-errors";
 export type {
   EntryReader,
   MessageEntry,
@@ -143,5 +142,6 @@ export type {
   PublishedMessage,
 } from "./streaming/messages";
 export { ScanStream, type ScanStreamOptions } from "./streaming/scan-stream";
+export type { NatMap } from "./util/address-map";
 export { mayHaveRun } from "./util/may-have-run";
 export default Redis;

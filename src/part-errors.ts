@@ -154,44 +154,6 @@ export class BulkAbortedError extends SluiceError {
   }
 }
 
-function shownNames([first, ...others]: readonly string[]): string {
-  return others.length === 0 ? `"${first}"` : `"${first}" and ${others.length} more`;
-}
-
-/**
- * A reader of `redis.messages()` with `onOverflow: "error"` was too slow, and its buffer was full. The reader has
- * unsubscribed. It throws this error after the buffered entries.
- *
- * @advice read faster, raise `maxBuffered`, or use a stream if no message may be lost
- * @section single commands
- */
-export class MessagesOverflowError extends SluiceError {
-  override readonly code: ErrorCode = "MESSAGES_OVERFLOW";
-  constructor(
-    readonly names: readonly string[],
-    maxBuffered: number,
-  ) {
-    super(
-      `The reader of ${shownNames(names)} had ${maxBuffered} unread entries when another message arrived, so it has unsubscribed. Read faster, or raise "maxBuffered".`,
-    );
-  }
-}
-
-/**
- * A server does not send the keyspace notifications that `keyspaceEvents()` needs. The reader has unsubscribed.
- *
- * @advice set `notify-keyspace-events` on every server, for example to `"KEA"`
- * @section single commands
- */
-export class KeyspaceEventsOffError extends SluiceError {
-  override readonly code: ErrorCode = "KEYSPACE_EVENTS_OFF";
-  constructor(server: string, flags: string, needed: string) {
-    super(
-      `The server ${server} does not send the keyspace notifications of keyspaceEvents(): its notify-keyspace-events is "${flags}". Set it to "${needed}" and the classes of events, for example with CONFIG SET notify-keyspace-events "${needed}A", on every server and in its configuration file.`,
-    );
-  }
-}
-
 /**
  * The limit of `bounds` is reached, and its policy is `"reject"`. The command was not sent.
  *
@@ -207,31 +169,6 @@ export class BoundsExceededError extends SluiceError {
   }
 }
 
-/**
- * With the option `failover`, the probes of the active database have failed. The client continues with another one.
- *
- * @advice find out why the database failed; commands in flight follow the option `retryPolicy`
- * @section connections
- */
-export class DatabaseLostError extends SluiceError {
-  override readonly code: ErrorCode = "DATABASE_LOST";
-  constructor(
-    /** `host:port` of the lost database. */
-    readonly server: string,
-    next: string,
-  ) {
-    super(
-      `${server} has not answered its probes for a second. The client continues with ${next}. Commands in flight follow the option "retryPolicy".`,
-    );
-  }
-}
-
-label({
-  BoundsExceededError,
-  CacheUnavailableError,
-  DatabaseLostError,
-  KeyspaceEventsOffError,
-  MessagesOverflowError,
-});
+label({ BoundsExceededError, CacheUnavailableError });
 label({ BulkAbortedError, CommandAbortedError }, "AbortError");
 label({ CommandTimeoutError, SentinelsUnreachableError }, "Error");

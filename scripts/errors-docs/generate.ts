@@ -11,11 +11,13 @@ import { join } from "node:path";
 import { repositoryRoot } from "../commands/snapshot";
 
 const PAGE = join("docs", "errors.md");
-const SOURCES = [
+export const SOURCES = [
   "src/errors.ts",
   "src/part-errors.ts",
   "src/cluster/cluster-errors.ts",
   "src/leases/lease-errors.ts",
+  "src/failover/failover-error.ts",
+  "src/streaming/message-errors.ts",
 ];
 const HEAD = "| code | class | what happened |\n|---|---|---|\n";
 /** The heading of a section, the text below it, and its table. */

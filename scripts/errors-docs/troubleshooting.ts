@@ -9,16 +9,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../commands/snapshot";
-import { type ErrorEntry, errorEntries } from "./generate";
+import { type ErrorEntry, errorEntries, SOURCES } from "./generate";
 
 const PAGE = join("docs", "troubleshooting.md");
 const MARK = "<!-- By code: written by scripts/errors-docs/troubleshooting.ts -->";
-const SOURCES = [
-  "src/errors.ts",
-  "src/part-errors.ts",
-  "src/cluster/cluster-errors.ts",
-  "src/leases/lease-errors.ts",
-];
 /** A message that is given as a default or handed to super() as it stands. */
 const MESSAGE =
   /export class (\w+) extends(?:(?!export class)[\s\S])*?(?:super\(\s*|message = )(["`])((?:(?!\2)[\s\S])+)\2/g;

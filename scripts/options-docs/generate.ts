@@ -30,10 +30,10 @@ const SECTIONS: readonly Section[] = [
   { title: "The client", file: "client/options/common-options.ts", interfaceName: "SharedOptions" },
   {
     title: "Sentinel",
-    file: "client/options/sentinel-options.ts",
+    file: "sentinel/sentinel-options.ts",
     interfaceName: "SentinelConnectionOptions",
   },
-  { title: "Replicas", file: "client/options/replica-options.ts", interfaceName: "ReplicaReadOptions" },
+  { title: "Replicas", file: "replicas/replica-options.ts", interfaceName: "ReplicaReadOptions" },
   { title: "Cluster", file: "client/options/cluster-options.ts", interfaceName: "ClusterOptions" },
 ];
 const PARTS: readonly Section[] = [

@@ -27,6 +27,7 @@ import { type MaintenanceOptions, movers } from "./maintenance/maintenance";
 import { mergers } from "./merging";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 import type { ClientReplicas, ReplicaOwner } from "./replicas/client-replicas";
+import type { RedisStats } from "./stats";
 
 export type { CacheView } from "./cache-view";
 
@@ -128,6 +129,10 @@ export class Chain {
   /** The cache of the client, for its users. */
   get cache(): CacheView {
     return this.caching?.cache ?? NO_CACHE;
+  }
+
+  get replicaStats(): RedisStats["replicas"] {
+    return this.replicas && replicaReads.get().readReplicas(this.replicas);
   }
 
   openLeases(): Leases {

@@ -109,7 +109,8 @@ export class Limiter {
     if (call.readFrom !== undefined) command.ensureExtra().readFrom = call.readFrom;
     if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
     if (this.form !== null) setForm(command, this.form);
-    if (call.signal !== undefined && !new AbortHook(command, call.signal, context).follow()) return;
+    if (call.signal !== undefined) new AbortHook(command, call.signal, context).follow();
+    if (command.isSettled) return;
     if (call.timeout !== undefined) {
       if (call.timeout !== Number.POSITIVE_INFINITY)
         new CommandLimit(command, context, null).start(call.timeout);
@@ -291,16 +292,14 @@ class AbortHook implements SettleHook {
     private readonly context: LimitContext,
   ) {}
 
-  /** Returns false when the signal is already aborted; the command has then failed. */
-  follow(): boolean {
-    const { command, signal } = this;
-    if (signal.aborted) {
+  /** Fails the command immediately if the signal is already aborted. */
+  follow(): void {
+    if (this.signal.aborted) {
       this.onAbort();
-      return false;
+      return;
     }
-    command.ensureExtra().addHook(this);
-    listenToAbort(signal, this);
-    return true;
+    this.command.ensureExtra().addHook(this);
+    listenToAbort(this.signal, this);
   }
 
   onSettled(): void {

@@ -47,7 +47,6 @@ import {
   readCache,
   readCommands,
   readLink,
-  readReplicas,
   shownOf,
 } from "./stats";
 import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "./streaming/streams";
@@ -378,14 +377,14 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
 
   /** Metrics of the client; cheap enough to read every second. See docs/observability.md. */
   stats(): RedisStats {
-    const { auto, admission, caching, replicas } = this[PARTS];
+    const { auto, admission, caching } = this[PARTS];
     return Object.freeze({
       ...linkStatsOf(this),
       commands: readCommands(this[TALLY], caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
       cache: readCache(caching?.cache ?? null),
-      replicas: replicas && readReplicas(replicas.all),
+      replicas: this[PARTS].replicaStats,
       failover: readFailover(this.options, this.connector),
     });
   }

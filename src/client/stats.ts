@@ -201,20 +201,6 @@ export function readCache(caching: { stats(): CacheStats } | null): CacheStats |
   return caching === null ? null : Object.freeze(caching.stats());
 }
 
-/** A client that reports the metrics of its link. */
-export interface StatsSource {
-  stats(): LinkStats;
-}
-
-export function readReplicas(
-  replicas: ReadonlyMap<string, { readonly client: StatsSource; readonly takesReads: boolean }>,
-): Readonly<Record<string, ReplicaStats>> {
-  const rows = [...replicas].map(([server, { client, takesReads }]) => {
-    return [server, Object.freeze({ ...client.stats(), takesReads })] as const;
-  });
-  return Object.freeze(Object.fromEntries(rows));
-}
-
 export function readLink(link: Link, counts: ConnectionCounts, surroundings: Surroundings): LinkStats {
   const { status, server, gathered, lease } = surroundings;
   const { connection, offline, inFlight, queue } = link;

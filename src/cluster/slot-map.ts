@@ -5,7 +5,7 @@
  */
 
 import { SLOT_COUNT } from "../command/slot";
-import { type AddressMap, reachable } from "../util/address-map";
+import { type NatMap, reachable } from "../util/address-map";
 import { callUser } from "../util/user-code";
 import { type ClusterNode, type NodeRole, Shard } from "./cluster-node";
 import { type NodeAddress, nodeKey } from "./node-address";
@@ -46,7 +46,7 @@ export class SlotMap {
   private followed = Number.NEGATIVE_INFINITY;
 
   constructor(
-    private readonly natMap: AddressMap,
+    private readonly natMap: NatMap | null | undefined,
     private readonly deps: SlotMapDeps,
   ) {}
 

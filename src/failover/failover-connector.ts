@@ -3,13 +3,13 @@
  * its commands follow `retryPolicy`; the connection to a good one is left when it owes no reply.
  */
 
+import { channel } from "node:diagnostics_channel";
 import type { Duplex } from "node:stream";
 import { OptionError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { openSocket, type TcpConnectorOptions } from "../link/tcp-connector";
-import { failoverChannel } from "../observability/work-channels";
-import type { DatabaseLostError } from "../part-errors";
 import { type FailoverSettings, type OtherChoices, refuseOtherChoices } from "./databases";
+import type { DatabaseLostError } from "./failover-error";
 import {
   type Database,
   type DatabaseMonitor,
@@ -18,6 +18,9 @@ import {
   type MonitorDeps,
   monitorOf,
 } from "./monitor";
+
+/** The client uses another database (`FailoverReport`). */
+const failoverChannel = channel("sluice:failover");
 
 /** The link of the connector. */
 export interface FollowingLink {

@@ -3,7 +3,6 @@
  * one. A client, its duplicates and its leased connections share a monitor. It runs while one of them is open.
  */
 
-import { DatabaseLostError } from "../part-errors";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import {
   type AddressReader,
@@ -12,6 +11,7 @@ import {
   type ProbeClient,
   readDatabases,
 } from "./databases";
+import { DatabaseLostError } from "./failover-error";
 import { choose, type DatabaseState, Health } from "./health";
 
 const INTERVAL_MS = 200;

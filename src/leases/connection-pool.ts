@@ -7,6 +7,16 @@
 import type { Dispatcher } from "../command/dispatcher";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 
+/** The pool of leased connections. */
+export interface LeaseLimits {
+  /** Limit of the connections that are leased at the same time. Default 10. */
+  readonly max?: number | undefined;
+  /** The time that `lease()` waits for a connection. Default 10000 ms. */
+  readonly waitMs?: number | undefined;
+  /** The idle time after which a connection is closed. Default 30000 ms. */
+  readonly idleMs?: number | undefined;
+}
+
 /** The current user of a connection. */
 export interface Borrower {
   /** Its commands depend on this connection, so a cluster must not send them elsewhere. */

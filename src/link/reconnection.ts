@@ -17,6 +17,10 @@ import {
   type EstablishmentOwner,
 } from "./establishment";
 
+// A retry strategy may return nothing.
+type Nothing = ReturnType<() => void>;
+/** Milliseconds to wait. Any other value ends the client. */
+export type RetryDelay = number | Nothing | null;
 export type RetryStrategy = ((times: number) => unknown) | null | undefined;
 
 /** In ms: the loss of a connection that has lasted this long is an accident, without a delay. */

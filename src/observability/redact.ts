@@ -112,29 +112,31 @@ function hideUserInfo(rest: string, at: number): string {
 }
 
 const SECRET_OPTIONS = new Set(["password", "sentinelPassword", "passphrase", "key", "pfx", "pass", "auth"]);
-const NESTED_OPTIONS = new Set(["tls", "sentinelTLS", "redisOptions", "failover"]);
-
-/** Lists of options objects. */
-const LISTED_OPTIONS = new Set(["sentinels", "databases"]);
+/** Options that contain options of a server, addresses, or lists of these. */
+const NESTED_OPTIONS = new Set([
+  "tls",
+  "sentinelTLS",
+  "redisOptions",
+  "failover",
+  "sentinels",
+  "databases",
+  "url",
+]);
 
 /** A copy of an options object for display: passwords and private keys are masked. */
 export function redactOptions(options: object): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(options)) {
     if (SECRET_OPTIONS.has(name) && value !== null && value !== undefined && value !== "") copy[name] = MASK;
-    else if (NESTED_OPTIONS.has(name) && typeof value === "object" && value !== null)
-      copy[name] = redactOptions(value);
-    else if (LISTED_OPTIONS.has(name) && Array.isArray(value)) copy[name] = value.map(redactNode);
-    else if (name === "url" && typeof value === "string") copy[name] = redactUrl(value);
-    else copy[name] = value;
+    else copy[name] = NESTED_OPTIONS.has(name) ? redactNested(value) : value;
   }
   return copy;
 }
 
-/** A server's address in one of its forms, for display. */
-function redactNode(node: unknown): unknown {
-  if (typeof node === "string") return redactUrl(node);
-  return typeof node === "object" && node !== null ? redactOptions(node) : node;
+function redactNested(value: unknown): unknown {
+  if (typeof value === "string") return redactUrl(value);
+  if (Array.isArray(value)) return value.map(redactNested);
+  return typeof value === "object" && value !== null ? redactOptions(value) : value;
 }
 
 /**
@@ -164,7 +166,7 @@ function showerBy<T extends object>(show: (target: T) => unknown): PropertyDescr
 }
 
 const SHOW_OPTIONS = showerBy(redactOptions);
-const SHOW_NODES = showerBy((nodes: unknown[]) => nodes.map(redactNode));
+const SHOW_NODES = showerBy(redactNested);
 const SHOW_SOCKET = showerBy(describeSocket);
 
 /**

@@ -137,8 +137,5 @@ export const pubSubChannel: WorkChannel<PubSubContext> = new WorkChannel("sluice
 /** Redirects have no duration: each is one message (`RedirectContext`), created only for subscribers. */
 export const redirectChannel: Channel = channel("sluice:redirect");
 
-/** A client with the option `failover` uses another database (`FailoverReport`). */
-export const failoverChannel: Channel = channel("sluice:failover");
-
 /** Each message sums up many calls (`CacheContext`). */
 export const cacheChannel: Channel = channel("sluice:cache");

@@ -38,7 +38,7 @@ export function isUsable(entry: ReplicaEntry): boolean {
 /** The preferred replica; a random one without a preference; null without a replica. */
 export function chooseReplica(
   replicas: ReplicaEntry[],
-  preferred: PreferredReplicas | undefined,
+  preferred: PreferredReplicas | null | undefined,
 ): ReplicaEntry | null {
   if (replicas.length === 0) return null;
   const choice = typeof preferred === "function" ? preferred(replicas) : firstOf(replicas, preferred);
@@ -47,7 +47,7 @@ export function chooseReplica(
 
 function firstOf(
   replicas: readonly ReplicaEntry[],
-  preferred: PreferredReplica | readonly PreferredReplica[] | undefined,
+  preferred: PreferredReplica | readonly PreferredReplica[] | null | undefined,
 ): ReplicaEntry | undefined {
   if (!preferred) return undefined;
   const wishes = Array.isArray(preferred) ? [...preferred] : [preferred as PreferredReplica];

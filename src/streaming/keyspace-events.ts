@@ -4,8 +4,8 @@
  * sends no others.
  */
 
-import { KeyspaceEventsOffError } from "../part-errors";
 import { checkSettings, type SettingChecks } from "../util/check-settings";
+import { KeyspaceEventsOffError } from "./message-errors";
 import {
   type EntryReader,
   type MessageGap,

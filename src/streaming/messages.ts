@@ -12,7 +12,6 @@
 import type { EventEmitter } from "node:events";
 import Denque from "denque";
 import { OptionError } from "../errors";
-import { MessagesOverflowError } from "../part-errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import {
   booleanOnly,
@@ -25,6 +24,7 @@ import {
   wholeFrom,
 } from "../util/check-settings";
 import { callUser, toError } from "../util/user-code";
+import { MessagesOverflowError } from "./message-errors";
 
 export type MessagesKind = "channel" | "pattern" | "shard";
 

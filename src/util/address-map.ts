@@ -1,19 +1,17 @@
-/** The option `natMap`: translates an announced address to a reachable one. */
+/** The option `natMap`. */
 
 interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** By `host:port` as servers and Sentinels announce it. */
-export type AddressMap =
-  | Readonly<Record<string, Address>>
-  | ((key: string) => Address | null | undefined)
-  | null
-  | undefined;
+/** Translates an announced address (`"host:port"`) to a reachable one: a table or a function. */
+export type NatMap =
+  | Record<string, { host: string; port: number }>
+  | ((key: string) => { host: string; port: number } | null);
 
 /** The reachable address of a server; all other fields are kept. */
-export function reachable<T extends Address>(address: T, map: AddressMap): T {
+export function reachable<T extends Address>(address: T, map: NatMap | null | undefined): T {
   if (map === undefined || map === null) return address;
   const key = `${address.host}:${address.port}`;
   const mapped = typeof map === "function" ? map(key) : Object.hasOwn(map, key) ? map[key] : null;

@@ -10,7 +10,7 @@ import type { ChainableCommander, ExecReply, Known, ReplyRows } from "../../comm
 import { SLOT_COUNT, slotOfKey } from "../../command/slot";
 import { ConnectionClosedError, OptionError, ReplyError, WatchLostError } from "../../errors";
 import { BlockingLease } from "../../leases/blocking-lease";
-import { ConnectionPool } from "../../leases/connection-pool";
+import { ConnectionPool, type LeaseLimits } from "../../leases/connection-pool";
 import { LeaseAbortedError, LeaseTimeoutError, TransactionConflictError } from "../../leases/lease-errors";
 import { Quota } from "../../leases/quota";
 import type { Link } from "../../link/link";
@@ -27,7 +27,6 @@ import {
 } from "../../util/check-settings";
 import { Delay, sleep } from "../../util/scheduling";
 import { CHAIN, type ClientBase, LEND } from "../client-base";
-import type { LeaseLimits } from "../options/common-options";
 import type { MappingOf, ReplyMappingMode } from "../types";
 import { LeasedConnection } from "./leased-connection";
 import { type LendTerms, type Lessor, Loan, unlessAborted } from "./loan";

@@ -14,14 +14,15 @@ import type { DNSLookupFunction, DNSResolveSrvFunction } from "../../cluster/dis
 import type { RefreshOptions } from "../../cluster/refresher";
 import { OptionError } from "../../errors";
 import { LINK_DEFAULTS } from "../../link/link-defaults";
+import type { RetryDelay } from "../../link/reconnection";
 import { hideSecrets } from "../../observability/redact";
-import type { AnyClientOptions, RetryDelay, RetryStrategy } from "./common-options";
+import type { NatMap } from "../../util/address-map";
+import type { AnyClientOptions, RetryStrategy } from "./common-options";
 import { warnAboutAddress, warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
 import { checkOptions, NEEDS_RESP3 } from "./option-table";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
 import { fill, optionsOfAddress, toWholeNumber, withOwnLists } from "./resolve-options";
-import type { NatMap } from "./sentinel-options";
 
 export type { DNSLookupFunction, DNSResolveSrvFunction };
 

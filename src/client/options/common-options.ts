@@ -6,15 +6,13 @@
 
 import type { RetryPolicy } from "../../command/command-extra";
 import type { ScriptDefinition } from "../../command/script";
+import type { LeaseLimits } from "../../leases/connection-pool";
 import type { Bounds } from "../../link/admission";
 import type { CredentialsProvider } from "../../link/credential-provider";
 import type { WatchdogOptions } from "../../link/link-options";
+import type { RetryDelay } from "../../link/reconnection";
 import type { MergeChoice } from "../merging";
 
-// A retry strategy may return nothing.
-type Nothing = ReturnType<() => void>;
-/** Milliseconds to wait. Any other value ends the client. */
-export type RetryDelay = number | Nothing | null;
 export type RetryStrategy = ((times: number) => RetryDelay) | null | undefined;
 export type ReconnectOnError = (error: Error) => boolean | 1 | 2;
 
@@ -22,16 +20,6 @@ export type ReconnectOnError = (error: Error) => boolean | 1 | 2;
 export interface HimportFieldset {
   readonly name: string | Buffer;
   readonly fields: readonly (string | Buffer)[];
-}
-
-/** The pool of leased connections. */
-export interface LeaseLimits {
-  /** Limit of the connections that are leased at the same time. Default 10. */
-  readonly max?: number | undefined;
-  /** The time that `lease()` waits for a connection. Default 10000 ms. */
-  readonly waitMs?: number | undefined;
-  /** The idle time after which a connection is closed. Default 30000 ms. */
-  readonly idleMs?: number | undefined;
 }
 
 /** Settings of automatic pipelines. */

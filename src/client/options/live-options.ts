@@ -31,31 +31,12 @@ const ALWAYS_LIVE: ReadonlySet<string> = new Set([
   "socketTimeout",
 ]);
 
-const listed = new Map<string, PropertyDescriptor>();
-const unlisted = new Map<string, PropertyDescriptor>();
+const accessors = new Map<string, PropertyDescriptor>();
 
-/**
- * Turns an object of defaults into the options of a `Redis`: adds the given options and the other defaults,
- * which an application may have changed.
- */
-export function completeOptions(
-  fresh: OptionRecord,
-  defaults: OptionRecord,
-  given: OptionRecord,
-): OptionRecord {
-  const options: LiveOptions = fresh;
-  for (const name of Object.keys(defaults)) {
-    const value = defaults[name];
-    if (options[name] !== value && !ALWAYS_LIVE.has(name)) options[name] = value;
-  }
-  for (const name of Object.keys(given)) {
-    if (ALWAYS_LIVE.has(name)) continue;
-    if (given[name] !== undefined || !Object.hasOwn(options, name)) options[name] = given[name];
-  }
-  for (const name of ALWAYS_LIVE) {
-    const isListed = Object.hasOwn(given, name) || Object.hasOwn(defaults, name);
-    define(options, name, given[name] === undefined ? defaults[name] : given[name], isListed);
-  }
+/** Turns an object of defaults into the options of a `Redis`. `given` has all values. */
+export function completeOptions(options: OptionRecord, given: OptionRecord): OptionRecord {
+  for (const name of Object.keys(given)) if (!ALWAYS_LIVE.has(name)) options[name] = given[name];
+  for (const name of ALWAYS_LIVE) define(options, name, given[name], Object.hasOwn(given, name));
   return options;
 }
 
@@ -76,35 +57,30 @@ export function observeOptions(
   live.observers = live.observers.concat({ names, onChange });
 }
 
-function define(options: LiveOptions, name: string, value: unknown, isListed: boolean): void {
+/** An option that was not given is not enumerable until it is set. */
+function define(options: LiveOptions, name: string, value: unknown, enumerable: boolean): void {
   if (!Object.hasOwn(options, LIVE)) {
     const live: Live = { values: {}, observers: [] };
     Object.defineProperty(options, LIVE, { value: live, writable: true, configurable: true });
   }
   (options[LIVE] as Live).values[name] = value;
-  Object.defineProperty(options, name, accessorOf(name, isListed));
+  Object.defineProperty(options, name, { ...accessorOf(name), enumerable });
 }
 
-function accessorOf(name: string, isListed: boolean): PropertyDescriptor {
-  const known = isListed ? listed : unlisted;
-  const accessor = known.get(name) ?? makeAccessor(name, isListed);
-  known.set(name, accessor);
-  return accessor;
-}
-
-function makeAccessor(name: string, enumerable: boolean): PropertyDescriptor & ThisType<LiveOptions> {
-  return {
+function accessorOf(name: string): PropertyDescriptor & ThisType<LiveOptions> {
+  const accessor = accessors.get(name) ?? {
     configurable: true,
-    enumerable,
-    get() {
+    get(this: LiveOptions) {
       return this[LIVE]?.values[name];
     },
-    set(next: unknown) {
+    set(this: LiveOptions, next: unknown) {
       const { values, observers } = this[LIVE] as Live;
       values[name] = next;
-      // An option that was not given is not enumerable until it is set.
-      if (!enumerable) Object.defineProperty(this, name, accessorOf(name, true));
+      const isHidden = Object.getOwnPropertyDescriptor(this, name)?.enumerable === false;
+      if (isHidden) Object.defineProperty(this, name, { enumerable: true });
       for (const { names, onChange } of observers) if (names.includes(name)) onChange(name);
     },
   };
+  accessors.set(name, accessor);
+  return accessor;
 }

@@ -124,17 +124,8 @@ function hasAddress(options: object): boolean {
 /** node-redis takes the address and the TLS settings as an object. */
 function adviceOnSocket(socket: unknown): string | undefined {
   if (typeof socket !== "object" || socket === null) return undefined;
-  const names = [
-    "host",
-    "port",
-    "path",
-    "tls",
-    "connectTimeout",
-    "reconnectStrategy",
-    "keepAlive",
-    "noDelay",
-  ];
-  if (!names.some((name) => name in socket)) return undefined;
+  const isOption = (name: string): boolean => KNOWN.has(name) || name === "reconnectStrategy";
+  if (!Object.keys(socket).some(isOption)) return undefined;
   return "set host, port, path, tls, connectTimeout and retryStrategy beside the other options";
 }
 

@@ -10,14 +10,14 @@ import type { AbstractConnector } from "../../link/connector";
 import { LINK_DEFAULTS } from "../../link/link-defaults";
 import type { WatchdogOptions } from "../../link/link-options";
 import type { TlsSource } from "../../link/socket-options";
+import type { ReplicaReadOptions } from "../../replicas/replica-options";
 import {
+  type SentinelConnectionOptions,
   sentinelMaxConnections,
   sentinelReconnectStrategy,
   sentinelRetryStrategy,
 } from "../../sentinel/sentinel-options";
 import type { SharedOptions } from "./common-options";
-import type { ReplicaReadOptions } from "./replica-options";
-import type { SentinelConnectionOptions } from "./sentinel-options";
 
 export interface StandaloneConnectionOptions {
   /**

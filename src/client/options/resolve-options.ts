@@ -37,7 +37,8 @@ export function resolveRedisOptions(args: readonly unknown[]): RedisOptions {
   }
   if (isTls && given["tls"] === undefined) given["tls"] = true;
   warnAboutRedisOptions(given);
-  return normalize(completeOptions(freshDefaults(), defaultOptions as OptionRecord, given));
+  fill(given, defaultOptions as OptionRecord);
+  return normalize(completeOptions(freshDefaults() as OptionRecord, given));
 }
 
 /** Copies every key that `options` does not define yet; `undefined` defines nothing. */

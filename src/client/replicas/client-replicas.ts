@@ -13,10 +13,12 @@ import { reachable } from "../../util/address-map";
 import { isTlsUrl } from "../options/parse-url";
 import { defaultOptions, NODE_WATCHDOG, type RedisOptions } from "../options/redis-options";
 import { optionsOfAddress, toWholeNumber } from "../options/resolve-options";
-import type { StatsSource } from "../stats";
+import type { LinkStats, RedisStats } from "../stats";
 
 /** A client that another client owns. */
-export interface OwnedClient extends ServerClient, StatsSource {}
+export interface OwnedClient extends ServerClient {
+  stats(): LinkStats;
+}
 
 /** Receives the events of an owned client. */
 interface Supervisor {
@@ -61,6 +63,13 @@ export function openReplicas(primary: Dispatcher, owner: ReplicaOwner): ClientRe
     open: (address, listener) => open(owner, address, listener),
     reach: (address) => reachable(address, natMap),
   });
+}
+
+export function readReplicas({ all }: Pick<ClientReplicas, "all">): RedisStats["replicas"] {
+  const rows = [...all].map(([server, { client, takesReads }]) => {
+    return [server, Object.freeze({ ...client.stats(), takesReads })] as const;
+  });
+  return Object.freeze(Object.fromEntries(rows));
 }
 
 /** The addresses in the option `replicas`. Throws an `OptionError`. */

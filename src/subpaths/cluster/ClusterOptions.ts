@@ -7,6 +7,6 @@ export type {
   DNSLookupFunction,
   DNSResolveSrvFunction,
 } from "../../client/options/cluster-options";
-export type { NatMap } from "../../client/options/sentinel-options";
+export type { NatMap } from "../../util/address-map";
 
 export const DEFAULT_CLUSTER_OPTIONS = defaultClusterOptions as ClusterOptions;

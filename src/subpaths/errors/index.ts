@@ -5,5 +5,7 @@
 
 export * from "../../cluster/cluster-errors";
 export * from "../../errors";
+export * from "../../failover/failover-error";
 export * from "../../leases/lease-errors";
 export * from "../../part-errors";
+export * from "../../streaming/message-errors";

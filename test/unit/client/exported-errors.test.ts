@@ -3,15 +3,22 @@
 import { expect } from "chai";
 import * as clusterErrors from "../../../src/cluster/cluster-errors";
 import * as errors from "../../../src/errors";
+import * as failoverErrors from "../../../src/failover/failover-error";
 import * as surface from "../../../src/index";
 import * as leaseErrors from "../../../src/leases/lease-errors";
 import * as partErrors from "../../../src/part-errors";
+import * as messageErrors from "../../../src/streaming/message-errors";
 import * as subpath from "../../../src/subpaths/errors/index";
 
 describe("exported errors", () => {
-  const classes = Object.entries({ ...errors, ...partErrors, ...clusterErrors, ...leaseErrors }).filter(
-    ([, value]) => value.prototype instanceof Error,
-  );
+  const classes = Object.entries({
+    ...errors,
+    ...partErrors,
+    ...clusterErrors,
+    ...failoverErrors,
+    ...leaseErrors,
+    ...messageErrors,
+  }).filter(([, value]) => value.prototype instanceof Error);
 
   for (const [name, exports] of Object.entries({ "the package": surface, "built/errors": subpath })) {
     it(`are all in ${name}`, () => {

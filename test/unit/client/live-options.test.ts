@@ -1,12 +1,14 @@
 import { expect } from "chai";
 import { completeOptions, observeOptions } from "../../../src/client/options/live-options";
+import { fill } from "../../../src/client/options/resolve-options";
 
 type OptionRecord = Record<string, unknown>;
 
 const DEFAULTS: OptionRecord = { port: 6379, name: null, enableAutoPipelining: false };
 
 function complete(given: OptionRecord, defaults: OptionRecord = DEFAULTS): OptionRecord {
-  return completeOptions({ port: 6379, name: null }, defaults, given);
+  fill(given, defaults);
+  return completeOptions({ port: 6379, name: null }, given);
 }
 
 describe("Live options", () => {

@@ -9,7 +9,7 @@ import type { RetryQueue } from "../../../src/cluster/retry-queue";
 import { SlotMap } from "../../../src/cluster/slot-map";
 import type { TopologyRange } from "../../../src/cluster/topology";
 import { SLOT_COUNT } from "../../../src/command/slot";
-import type { AddressMap } from "../../../src/util/address-map";
+import type { NatMap } from "../../../src/util/address-map";
 import { fixedRuns } from "../../support/properties";
 import { uncaughtDuring } from "../../support/uncaught";
 
@@ -26,7 +26,7 @@ describe("SlotMap", () => {
 
   beforeEach(() => make());
 
-  function make(natMap: AddressMap = null): void {
+  function make(natMap: NatMap | null = null): void {
     held = [];
     moved = [];
     former = new Map();

@@ -1,14 +1,14 @@
 /** The option `natMap`: a table or a function, and what is kept of an address that it leads elsewhere. */
 
 import { expect } from "chai";
-import { type AddressMap, reachable } from "../../../src/util/address-map";
+import { type NatMap, reachable } from "../../../src/util/address-map";
 
 const ADDRESS = { host: "10.0.0.1", port: 7000, zone: "a" };
 const OUTSIDE = { host: "gate", port: 17000 };
 
 describe("reachable", () => {
   function reached(map: unknown): unknown {
-    return reachable(ADDRESS, map as AddressMap);
+    return reachable(ADDRESS, map as NatMap);
   }
 
   it("takes the address of the table or the function, and keeps what else is known", () => {

@@ -1,4 +1,4 @@
-/** Options for reads from the replicas of one server: types only, described as in common-options.ts. */
+/** Options for reads from the replicas of one server: types only, described as in client/options/common-options.ts. */
 
 export interface ReplicaReadOptions {
   /**
