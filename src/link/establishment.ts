@@ -23,6 +23,7 @@ import { ConnectionClosedError, ConnectTimeoutError, ParserError } from "../erro
 import {
   HINT_ON_NO_ANSWER,
   HINT_ON_PLAIN_PORT,
+  hintOnCertificate,
   hintOnCut,
   hintOnGreeting,
   hintOnRefusal,
@@ -231,8 +232,13 @@ export function explainTurnedAway(error: Error): boolean {
   return isTransientRefusal(error.message);
 }
 
-/** Adds the probable cause to an error of the socket or the parser. */
-export function explainTrouble(error: Error, connection: Connection | null, usesTls: boolean): Error {
+/**
+ * Adds the probable cause to an error of the socket or the parser.
+ *
+ * @param tls The option. A function may return other certificates for the next attempt.
+ */
+export function explainTrouble(error: Error, connection: Connection | null, tls: unknown): Error {
+  const usesTls = Boolean(tls);
   const isGreeting = connection?.state === ConnectionState.Handshaking;
   if (isGreeting && error instanceof ParserError) {
     const hint = hintOnGreeting(error.message, usesTls);
@@ -240,8 +246,10 @@ export function explainTrouble(error: Error, connection: Connection | null, uses
   }
   addHint(error, hintOnUnreachable(error));
   if (usesTls) {
-    addHint(error, hintOnTls(error));
-    return isForeignToTls(error) ? markCertain(error) : error;
+    const onCertificate = hintOnCertificate(error);
+    addHint(error, onCertificate ?? hintOnTls(error));
+    const isRefused = onCertificate !== null && typeof tls !== "function";
+    return isRefused || isForeignToTls(error) ? markCertain(error) : error;
   }
   return isGreeting && connection.bytesRead === 0 ? addHint(error, hintOnCut(error)) : error;
 }

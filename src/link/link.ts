@@ -369,7 +369,7 @@ export class Link implements Dispatcher, MovableLink {
     // An unrequested error reply before the handshake.
     if (error instanceof ReplyError) this.onTurnedAway(error);
     else {
-      const explained = explainTrouble(error, this.connection, Boolean(this.options.tls));
+      const explained = explainTrouble(error, this.connection, this.options.tls);
       this.current.early.onTrouble(explained);
       this.onNamedError("error", explained);
     }

@@ -119,6 +119,21 @@ export function hintOnTls(error: Error & { code?: string }): string | null {
   return "The server does not speak TLS at this port, or it refuses the TLS settings of this client. Check the port and the option `tls`.";
 }
 
+/** For a certificate that one side does not accept. */
+export function hintOnCertificate({ code = "" }: Error & { code?: string }): string | null {
+  if (/ALERT_\w*CERT|ALERT_UNKNOWN_CA/.test(code)) {
+    return "The server requires a client certificate, or does not accept this one. Check `cert` and `key` in the option `tls`.";
+  }
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return "The certificate of the server is for other names. Check the option `host`, or set `servername` in the option `tls` to one of these names.";
+  }
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
+    return "The certificate of the server is not valid at this time. Renew it, or correct the clock of this machine.";
+  }
+  if (!/CERT|^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/.test(code)) return null;
+  return "This client does not trust the certificate of the server. Set `ca` in the option `tls` to the authority that signed it.";
+}
+
 /** For a connection without TLS that the server closed before its first reply. */
 export function hintOnCut(error: Error & { code?: string }): string | null {
   if (error.code !== "ECONNRESET" && error.code !== "EPIPE") return null;

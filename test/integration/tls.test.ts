@@ -140,6 +140,39 @@ describe("TLS", function () {
     expect(error).to.be.instanceOf(Error);
   });
 
+  const mistakes: [name: string, tls: () => RedisOptions["tls"], hint: RegExp][] = [
+    [
+      "an unknown authority",
+      () => ({ ...certificates.clientOptions(), ca: certificates.strangeAuthority }),
+      /trust.*`ca`/,
+    ],
+    [
+      "a certificate for other names",
+      () => ({ ...certificates.clientOptions(), servername: "other.example.org" }),
+      /other names.*`servername`/,
+    ],
+    [
+      "no client certificate",
+      () => ({ ca: certificates.authority, servername: "redis.example.org" }),
+      /client certificate.*`cert` and `key`/,
+    ],
+  ];
+  for (const [name, tls, hint] of mistakes) {
+    it(`${name}: commands do not wait for another attempt`, async () => {
+      const { host, port } = server;
+      const error = await connect({ host, port, tls: tls() })
+        .get("k")
+        .then(String, (one) => one);
+      expect(error.hint).to.match(hint);
+      const redisOptions = { tls: tls() };
+      const cluster = new Cluster([{ host, port }], { redisOptions });
+      cluster.on("error", () => {});
+      const refusal = await cluster.get("k").then(String, (one) => one);
+      cluster.disconnect();
+      expect(refusal.hint).to.match(hint);
+    });
+  }
+
   it("rejectUnauthorized: false takes any server", async () => {
     const { cert, key } = certificates.clientOptions();
     const redis = connect({

@@ -317,21 +317,27 @@ describe("Establishment", () => {
     const { explainTrouble } = home.modules;
     const greeting = { state: ConnectionState.Handshaking, bytesRead: 0 } as Connection;
     const cut = (): Error => Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
-    expect(hintOf(explainTrouble(cut(), greeting, false))).to.contain("before its first reply");
+    expect(hintOf(explainTrouble(cut(), greeting, undefined))).to.contain("before its first reply");
     const heard = { state: ConnectionState.Handshaking, bytesRead: 5 } as Connection;
-    expect(hintOf(explainTrouble(cut(), heard, false))).to.equal(undefined);
+    expect(hintOf(explainTrouble(cut(), heard, undefined))).to.equal(undefined);
     const { ParserError, isCertain } = home.modules;
-    const strange = explainTrouble(new ParserError("Unknown RESP type 72 (H)"), heard, false);
+    const strange = explainTrouble(new ParserError("Unknown RESP type 72 (H)"), heard, undefined);
     expect(hintOf(strange)).to.contain("HTTP server");
     expect(isCertain(strange), "another attempt finds the same server").to.equal(true);
-    const broken = explainTrouble(new ParserError("a length below zero"), heard, false);
+    const broken = explainTrouble(new ParserError("a length below zero"), heard, undefined);
     expect([hintOf(broken), isCertain(broken)]).to.deep.equal([undefined, false]);
     const ready = { state: ConnectionState.Ready, bytesRead: 0 } as Connection;
-    for (const one of [ready, null]) expect(hintOf(explainTrouble(cut(), one, false))).to.equal(undefined);
+    for (const one of [ready, null])
+      expect(hintOf(explainTrouble(cut(), one, undefined))).to.equal(undefined);
     const foreign = Object.assign(new Error("wrong version number"), {
       code: "ERR_SSL_WRONG_VERSION_NUMBER",
     });
-    expect(hintOf(explainTrouble(foreign, ready, true))).to.contain("does not speak TLS at this port");
+    expect(hintOf(explainTrouble(foreign, ready, {}))).to.contain("does not speak TLS at this port");
+    const untrusted = (): Error =>
+      Object.assign(new Error("self-signed certificate"), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+    expect(isCertain(explainTrouble(untrusted(), null, {})), "another attempt gets the same").to.equal(true);
+    const renewing = explainTrouble(untrusted(), null, () => ({}));
+    expect(isCertain(renewing), "the next attempt may have another authority").to.equal(false);
   });
 
   it("reports a fieldset that the server refuses, and is established nevertheless", async () => {
