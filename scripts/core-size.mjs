@@ -47,7 +47,6 @@ const FACTS = new Set([
   "GOLDEN",
   "HIDDEN",
   "HIGHEST_PORT",
-  "LETTER_AT",
   "LONGEST_TIMER_MS",
   "MAX_BULK_BYTES",
   "MAX_ELEMENTS",

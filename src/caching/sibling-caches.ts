@@ -12,14 +12,6 @@ import { Effect, effectOf } from "../command/effects";
 import { type CommandWriter, type WriteWatcher, writeWatch } from "../command/write-watch";
 import { Changes, type Holds } from "./holds";
 
-/** Effects on the client itself, or none. */
-const OWN_EFFECTS: ReadonlySet<Effect> = new Set([
-  Effect.None,
-  Effect.Cacheable,
-  Effect.Session,
-  Effect.Tracking,
-]);
-
 class SiblingCaches implements WriteWatcher {
   /**
    * By server, then by the client whose connection receives the replies. The nodes of a cluster share one
@@ -50,7 +42,8 @@ class SiblingCaches implements WriteWatcher {
     const caches = this.byServer.get(writer.serverName);
     if (caches === undefined || (caches.size === 1 && caches.has(writer))) return;
     const effect = effectOf(command.spec, command.args);
-    if (OWN_EFFECTS.has(effect)) return;
+    const isOfClient = effect === Effect.Session || effect === Effect.Tracking;
+    if (isOfClient || effect === Effect.None || effect === Effect.Cacheable) return;
     const changes = this.changes.get(writer) ?? new Changes(() => this.others(writer));
     this.changes.set(writer, changes);
     changes.follow(command, effect);

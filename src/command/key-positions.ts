@@ -96,16 +96,11 @@ export function keyPositions({ keys }: Keyed, args: readonly Argument[]): readon
 /** Adds the prefix, if there is one, to every key, in place. If either of the two is a Buffer, so is the result. */
 export function prefixKeys(spec: Keyed, args: Argument[], prefix: Argument | undefined): void {
   if (prefix === undefined || prefix.length === 0) return;
-  for (const position of keyPositions(spec, args)) prefixAt(args, position, prefix);
-}
-
-function prefixAt(args: Argument[], position: number, prefix: Argument): void {
-  const key = args[position] as Argument;
-  if (typeof key === "string" && typeof prefix === "string") {
-    args[position] = prefix + key;
-    return;
+  for (const position of keyPositions(spec, args)) {
+    const key = args[position] as Argument;
+    const areTexts = typeof key === "string" && typeof prefix === "string";
+    args[position] = areTexts ? prefix + key : Buffer.concat([prefix, key].map(bytesOf));
   }
-  args[position] = Buffer.concat([bytesOf(prefix), bytesOf(key)]);
 }
 
 function bytesOf(value: Argument): Buffer {

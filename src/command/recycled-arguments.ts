@@ -1,6 +1,6 @@
 /** Returns the memory of large arguments to its pool when their command is answered. */
 
-import { answeredCopy, largeCopies } from "../protocol/large-copies";
+import { largeCopies, returnCopy } from "../protocol/large-copies";
 import { LARGE_BYTES } from "../protocol/limits";
 import type { Command } from "./command";
 import { CommandFlag } from "./command-spec";
@@ -21,7 +21,7 @@ export function recycleArguments(command: Command): void {
     if (error !== null || value === "QUEUED" || extra.group !== null) return;
     if (extra.resolve !== null || extra.reject !== null) return;
     for (const argument of args) {
-      if (typeof argument !== "string" && argument.length >= LARGE_BYTES) answeredCopy(argument);
+      if (typeof argument !== "string" && argument.length >= LARGE_BYTES) returnCopy(argument);
     }
   };
   extra.addHook({ onSettled });

@@ -19,12 +19,8 @@ const SLAB_BYTES = 256 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
-let sharedSlab = NOTHING;
-
-function borrowSlab(): Buffer {
-  if (sharedSlab.length === 0) sharedSlab = Buffer.allocUnsafeSlow(SLAB_BYTES);
-  return sharedSlab;
-}
+/** The system provides its pages at the first read. */
+const sharedSlab = Buffer.allocUnsafeSlow(SLAB_BYTES);
 
 export class InputBuffer {
   bytes: Buffer = NOTHING;
@@ -44,7 +40,7 @@ export class InputBuffer {
   reserve(neededBytes: number): Uint8Array {
     if (this.start === this.end) {
       this.giveBack();
-      return (this.bytes = borrowSlab());
+      return (this.bytes = sharedSlab);
     }
     this.makeRoom(neededBytes, 1);
     return this.bytes.subarray(this.end, neededBytes > LARGE_BYTES ? this.end + LARGE_BYTES : undefined);

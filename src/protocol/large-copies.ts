@@ -12,13 +12,10 @@ const RETAINED_BYTES = 8 * 1024 * 1024;
 /** Memory of more than this many times the size of a copy stays for larger ones. */
 const MOST_WASTE = 4;
 
-class LargeCopy {
-  /** The number of sockets that hold it. */
-  readers = 0;
-  isAnswered = false;
-  isHeld = false;
-
-  constructor(readonly memory: Buffer) {}
+interface LargeCopy {
+  readonly memory: Buffer;
+  /** Its command, and the sockets that hold it. */
+  users: number;
 }
 
 const copies = new WeakMap<object, LargeCopy>();
@@ -32,43 +29,27 @@ export const largeCopies = { wereMade: false };
 export function copyLarge(bytes: Buffer): Buffer {
   const size = bytes.length;
   const memory = acquire(size);
-  copies.set(memory.buffer, new LargeCopy(memory));
+  copies.set(memory.buffer, { memory, users: 1 });
   largeCopies.wereMade = true;
   const copy = memory.length === size ? memory : memory.subarray(0, size);
   copy.set(bytes);
   return copy;
 }
 
-/** The command is answered and will not be sent again. */
-export function answeredCopy(bytes: Buffer): void {
+/**
+ * Another user receives it, such as a socket.
+ * @param users Infinite for a user that may never return it.
+ */
+export function lendCopy(bytes: Buffer, users = 1): void {
   const copy = copies.get(bytes.buffer);
-  if (copy === undefined) return;
-  copy.isAnswered = true;
-  recycle(copy);
+  if (copy !== undefined) copy.users += users;
 }
 
-/** A socket is about to receive it. */
-export function lendCopy(bytes: Buffer): void {
-  const copy = copies.get(bytes.buffer);
-  if (copy !== undefined) copy.readers++;
-}
-
-/** A socket has finished with it. */
+/** A socket has finished with it, or its command is answered and will not be sent again. */
 export function returnCopy(bytes: Buffer): void {
   const copy = copies.get(bytes.buffer);
-  if (copy === undefined) return;
-  copy.readers--;
-  recycle(copy);
-}
-
-/** Another reader may use it for any length of time. */
-export function holdCopy(bytes: Buffer): void {
-  const copy = copies.get(bytes.buffer);
-  if (copy !== undefined) copy.isHeld = true;
-}
-
-function recycle({ isAnswered, isHeld, readers, memory }: LargeCopy): void {
-  if (!isAnswered || isHeld || readers > 0) return;
+  if (copy === undefined || --copy.users > 0) return;
+  const { memory } = copy;
   copies.delete(memory.buffer);
   if (memory.length > MAX_POOLED_BYTES) return;
   while (retainedBytes + memory.length > RETAINED_BYTES) retainedBytes -= (retained.shift() as Buffer).length;

@@ -35,9 +35,6 @@ const HEADS = (["message", "smessage", "pmessage"] as const).map((kind) => ({
   kind,
   bytes: Buffer.from(`${kind === "pmessage" ? 4 : 3}\r\n$${kind.length}\r\n${kind}\r\n`),
 }));
-/** The heads differ in the first letter of the kind. */
-const LETTER_AT = 7;
-const LETTERS = HEADS.map(({ bytes }) => bytes[LETTER_AT]);
 
 const NOTHING = Buffer.alloc(0);
 
@@ -56,9 +53,8 @@ export class WireMessage implements Message {
    * unusual.
    */
   read(bytes: Buffer, at: number, end: number): number {
-    const letter = at + 1 + LETTER_AT < end ? bytes[at + 1 + LETTER_AT] : 0;
-    const head = HEADS[LETTERS.indexOf(letter as number)];
-    if (head === undefined || !standsAt(bytes, at + 1, end, head.bytes)) return -1;
+    const head = HEADS.find((one) => standsAt(bytes, at + 1, end, one.bytes));
+    if (head === undefined) return -1;
     let place = at + 1 + head.bytes.length;
     let part: number = head.kind === "pmessage" ? MessagePart.Pattern : MessagePart.Channel;
     for (; part <= MessagePart.Payload; part++) {

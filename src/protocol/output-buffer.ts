@@ -10,7 +10,7 @@
  */
 
 import { blockPool } from "./block-pool";
-import { holdCopy, lendCopy, returnCopy } from "./large-copies";
+import { lendCopy, returnCopy } from "./large-copies";
 import { LARGE_BYTES } from "./limits";
 
 /** Buffers of at least this size are not copied: that is worth an additional piece in the write. */
@@ -91,7 +91,7 @@ export function releaseFlush({ segments, blocks }: FlushBytes): void {
 export function keptSegments({ segments, blocks }: FlushBytes): readonly Buffer[] {
   const kept = segments.map((segment) => {
     if (blocks.some(({ buffer }) => buffer === segment.buffer)) return Buffer.from(segment);
-    holdCopy(segment);
+    lendCopy(segment, Number.POSITIVE_INFINITY);
     return segment;
   });
   for (const block of blocks) blockPool.release(block);

@@ -18,7 +18,7 @@ import { ReplyError, ReservedNameError } from "../../../src/errors";
 import { hooks } from "../../../src/observability/hooks";
 import { type ClientSummary, SUMMARY } from "../../../src/observability/redact";
 import type { Pipeline } from "../../../src/pipeline/pipeline";
-import { copyLarge, holdCopy } from "../../../src/protocol/large-copies";
+import { copyLarge, lendCopy } from "../../../src/protocol/large-copies";
 import { LARGE_BYTES } from "../../../src/protocol/limits";
 import { codeOf, failureOf } from "../../support/outcome";
 
@@ -171,7 +171,7 @@ describe("ClientBase", () => {
         const [command] = bottom.singles as [Command];
         command.fulfil("OK", SHAPE);
         const next = copyLarge(Buffer.alloc(LARGE_BYTES));
-        holdCopy(next);
+        lendCopy(next, Number.POSITIVE_INFINITY);
         expect(next.buffer === (command.args[1] as Buffer).buffer).to.equal(!isIntercepted);
       }
     });

@@ -5,7 +5,7 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { largeCopies, recycleArguments } from "../../../src/command/recycled-arguments";
-import { copyLarge, holdCopy } from "../../../src/protocol/large-copies";
+import { copyLarge, lendCopy } from "../../../src/protocol/large-copies";
 import { LARGE_BYTES } from "../../../src/protocol/limits";
 import { Ending } from "../../support/ending";
 
@@ -29,7 +29,7 @@ function isGivenBack({ name = "set", more = () => {}, end = answered }: Case): b
   if (!command.isSettled) command.fail(new Error("the test is over"));
   const next = copyLarge(Buffer.alloc(LARGE_BYTES));
   // Not left in the pool for the next one.
-  holdCopy(next);
+  lendCopy(next, Number.POSITIVE_INFINITY);
   return next.buffer === copy.buffer;
 }
 

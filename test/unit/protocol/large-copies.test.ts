@@ -1,7 +1,7 @@
 /** Memory of large copies is used again when it is answered and with no socket, and not before. */
 
 import { expect } from "chai";
-import { answeredCopy, copyLarge, holdCopy, lendCopy, returnCopy } from "../../../src/protocol/large-copies";
+import { copyLarge, lendCopy, returnCopy } from "../../../src/protocol/large-copies";
 import { LARGE_BYTES } from "../../../src/protocol/limits";
 
 const SIZE = LARGE_BYTES + 17;
@@ -12,7 +12,7 @@ function isUsedAgain(copy: Buffer): boolean {
   const next = copyLarge(value(9, copy.length));
   const isSame = next.buffer === copy.buffer;
   // Not left in the pool for the next test.
-  holdCopy(next);
+  lendCopy(next, Number.POSITIVE_INFINITY);
   return isSame;
 }
 
@@ -25,16 +25,12 @@ describe("large copies", () => {
     expect(isUsedAgain(copy)).to.equal(false);
   });
 
-  it("are used again when answered and returned, in either order", () => {
-    for (const steps of [
-      [returnCopy, answeredCopy],
-      [answeredCopy, returnCopy],
-    ]) {
-      const copy = copyLarge(value(1));
-      lendCopy(copy);
-      for (const step of steps) step(copy);
-      expect(isUsedAgain(copy)).to.equal(true);
-    }
+  it("are used again when their command and the socket have returned them", () => {
+    const copy = copyLarge(value(1));
+    lendCopy(copy);
+    returnCopy(copy);
+    returnCopy(copy);
+    expect(isUsedAgain(copy)).to.equal(true);
   });
 
   it("are not while a socket has them, one of two connections either", () => {
@@ -42,7 +38,7 @@ describe("large copies", () => {
     lendCopy(copy);
     lendCopy(copy);
     returnCopy(copy);
-    answeredCopy(copy);
+    returnCopy(copy);
     expect(isUsedAgain(copy)).to.equal(false);
     expect(copy.equals(value(1))).to.equal(true);
     returnCopy(copy);
@@ -56,30 +52,30 @@ describe("large copies", () => {
     expect(isUsedAgain(unanswered)).to.equal(false);
     const held = copyLarge(value(1));
     lendCopy(held);
-    holdCopy(held);
-    answeredCopy(held);
+    lendCopy(held, Number.POSITIVE_INFINITY);
+    returnCopy(held);
     returnCopy(held);
     expect(isUsedAgain(held)).to.equal(false);
   });
 
   it("serve smaller values, but not much smaller ones, and never two at once", () => {
     const large = copyLarge(value(1, 8 * SIZE));
-    answeredCopy(large);
+    returnCopy(large);
     const small = copyLarge(value(2));
     expect(small.buffer === large.buffer).to.equal(false);
     const half = copyLarge(value(3, 4 * SIZE));
     expect(half.buffer === large.buffer).to.equal(true);
     expect(half.equals(value(3, 4 * SIZE))).to.equal(true);
-    answeredCopy(large);
+    returnCopy(large);
     const other = copyLarge(value(4, 4 * SIZE));
     const third = copyLarge(value(5, 4 * SIZE));
     expect(other.buffer === third.buffer).to.equal(false);
-    for (const copy of [small, other, third]) holdCopy(copy);
+    for (const copy of [small, other, third]) lendCopy(copy, Number.POSITIVE_INFINITY);
   });
 
   it("are kept up to a few MiB", () => {
     const copies = Array.from({ length: 200 }, (_, i) => copyLarge(value(i)));
-    for (const copy of copies) answeredCopy(copy);
+    for (const copy of copies) returnCopy(copy);
     const known = new Set(copies.map(({ buffer }) => buffer));
     const again = copies.map(() => copyLarge(value(0))).filter(({ buffer }) => known.has(buffer));
     expect(again.length * SIZE).to.be.greaterThan(7 * 1024 * 1024);
