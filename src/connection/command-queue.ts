@@ -31,7 +31,6 @@ export class CommandQueue {
   private list = new Denque<Command>();
   /** The commands before the first unsent one. */
   private taken = 0;
-  /** Written commands without a reply. */
   inFlight = 0;
   /** Replies taken so far. */
   answered = 0;
@@ -39,7 +38,6 @@ export class CommandQueue {
   /** The number of commands at which settled ones are removed. */
   private sweepAt = FIRST_SWEEP;
 
-  /** Commands that are not written. */
   get unsent(): number {
     return this.list.length - this.taken;
   }
@@ -88,7 +86,6 @@ export class CommandQueue {
     return this.inFlight === 0 ? undefined : this.list.peekFront();
   }
 
-  /** Removes the command that has just been answered. */
   shift(): Command | undefined {
     if (this.inFlight === 0) return undefined;
     const command = this.list.shift();

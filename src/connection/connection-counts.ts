@@ -23,7 +23,6 @@ export class ConnectionCounts {
   stalls = 0;
   stalledMs = 0;
   attempts = 0;
-  /** Connections that became ready. */
   opened = 0;
   /** Ready connections that ended unexpectedly. */
   lost = 0;

@@ -41,7 +41,6 @@ export interface ConnectionOptions extends WriterOptions {
   readonly socketTimeout?: number | undefined;
 }
 
-/** Receives the lifecycle events of a connection. */
 export interface ConnectionLife {
   /** The socket is connected; the handshake may begin. */
   onOpen(): void;
@@ -62,11 +61,9 @@ export interface SilenceListener {
 export interface ReplyRules {
   /** Judges an error reply. Returns true when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean;
-  /** Follows a successful reply to a command that changes the state of the connection. */
   follow(command: Command, reply: Reply): void;
 }
 
-/** The collaborators of a connection. Each one is passed to the part that needs it. */
 export interface ConnectionDeps extends PushDeps {
   readonly life: ConnectionLife;
   /** Null: error replies fail their commands, and no command changes the state. */
@@ -102,7 +99,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   shape: ReplyShape;
   /** When bytes last arrived, or when the socket was last written with nothing in flight. */
   lastActivityMs = 0;
-  /** When bytes last arrived. */
   lastArrivalMs = 0;
   readyAtMs = 0;
   /** The time from the open socket to the end of the handshake: a few round trips. */
@@ -132,7 +128,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private readonly parser = new Parser(this);
   private readonly pushes: PushRouter;
   private readonly decoding: number;
-  /** The original `end` method of the stream. */
   private socketEnd: Duplex["end"] | null = null;
   private readonly meter: FlushMeter;
   private readonly writer: Writer;

@@ -41,7 +41,7 @@ export class FlushMeter {
   private timedPlace = UNMEASURED;
   private timedFromMs = 0;
   private stalledFromMs = 0;
-  private pending: Pending[] | null = null;
+  private readonly pending: Pending[] = [];
   /** Read once: reading the environment takes longer than a flush may. */
   private readonly isLogging = debug.enabled;
 
@@ -71,7 +71,11 @@ export class FlushMeter {
     counts.written += commands;
     const size = Math.min(31 - Math.clz32(commands), FLUSH_SIZES - 1);
     if (size >= 0) (counts.flushSizes[size] as number)++;
-    if (this.timedPlace === UNMEASURED) this.time();
+    const head = this.timedPlace === UNMEASURED ? queue.head() : undefined;
+    if (head !== undefined && (head.spec.flags & UNTIMED) === 0) {
+      this.timedPlace = place;
+      this.timedFromMs = this.beganMs;
+    }
     if (isStalled && this.stalledFromMs === 0) {
       counts.stalls++;
       this.stalledFromMs = clockMs();
@@ -89,7 +93,7 @@ export class FlushMeter {
       this.timedPlace = UNMEASURED;
       counts.roundTrips.note(Math.max(0, nowMs - this.timedFromMs), nowMs);
     }
-    if (this.pending !== null) this.settle(this.pending, nowMs);
+    if (this.pending.length > 0) this.settle(nowMs);
   }
 
   drained(): void {
@@ -101,15 +105,9 @@ export class FlushMeter {
   /** The connection is closed. */
   close(): void {
     this.drained();
-    for (const { context } of this.pending ?? []) flushChannel.settle(context, new ConnectionClosedError());
-    this.pending = null;
-  }
-
-  private time(): void {
-    const head = this.queue.head();
-    if (head === undefined || (head.spec.flags & UNTIMED) !== 0) return;
-    this.timedPlace = this.place;
-    this.timedFromMs = this.beganMs;
+    for (const { context } of this.pending.splice(0)) {
+      flushChannel.settle(context, new ConnectionClosedError());
+    }
   }
 
   private tell(commands: number, bytes: number, isStalled: boolean): void {
@@ -122,19 +120,15 @@ export class FlushMeter {
     if (!flushChannel.isHeard) return;
     const server = serverFor(this.tracer);
     const context = flushChannel.begin({ ...server, commands, bytes, batches, inFlight, cause, isStalled });
-    this.pending ??= [];
     this.pending.push({ context, place, beganMs });
   }
 
-  private settle(pending: Pending[], nowMs: number): void {
-    let count = 0;
-    for (const { context, place, beganMs } of pending) {
-      if (this.queue.answered <= place) break;
-      count++;
+  private settle(nowMs: number): void {
+    const { pending, queue } = this;
+    while (pending[0] !== undefined && queue.answered > pending[0].place) {
+      const { context, beganMs } = pending.shift() as Pending;
       context.roundTripMs = Math.max(0, nowMs - beganMs);
       flushChannel.settle(context);
     }
-    if (count > 0) pending.splice(0, count);
-    if (pending.length === 0) this.pending = null;
   }
 }

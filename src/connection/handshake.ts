@@ -9,15 +9,23 @@ import { type Command, type Completion, Origin } from "../command/command";
 import { ownCommand } from "../command/own-command";
 import { ConnectionClosedError } from "../errors";
 import { hintOnDatabase, hintOnRefusal, isTransientRefusal } from "../observability/hints";
-import type { Reply } from "../protocol/resp-types";
+import type { Argument, Reply } from "../protocol/resp-types";
 import { addHint } from "../util/error-hint";
 import { NAME, VERSION } from "../util/version";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
-import { type Fieldset, prepareArgumentsOf } from "./fieldsets";
 import { ServerInfo } from "./server-info";
 
 export type { ServerInfo };
+
+/**
+ * A field list that HIMPORT SET refers to by name. A connection loses it when it closes or is reset, so each new one
+ * prepares it in its handshake, before any command of the user.
+ */
+export interface Fieldset {
+  readonly name: string | Buffer;
+  readonly fields: readonly (string | Buffer)[];
+}
 
 export interface HandshakeOptions {
   readonly protocol?: number | undefined;
@@ -80,6 +88,11 @@ export function isFormality({ completion }: Command): boolean {
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
   return new Promise((resolve) => send(connection, name, args, new Request(resolve)));
+}
+
+/** The arguments of the HIMPORT that prepares a fieldset. */
+export function prepareArgumentsOf({ name, fields }: Fieldset): Argument[] {
+  return ["PREPARE", name, ...fields];
 }
 
 function send(connection: Connection, name: string, args: unknown[], completion: Completion): void {

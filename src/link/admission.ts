@@ -167,7 +167,6 @@ export class Admission implements Dispatcher {
     });
   }
 
-  /** Called when an admitted command settles. */
   release(bytes: number): void {
     this.commands--;
     this.bytes -= bytes;

@@ -80,7 +80,7 @@ class SharedProvider {
   private async call(request: CredentialRequest): Promise<ExpiringCredentials> {
     const call = ++this.calls;
     try {
-      const credentials = await checkedCredentials(this.provide(request));
+      const credentials = checkedCredentials(await this.provide(request));
       // The function may answer a call that was repeated after its repetition, with older credentials.
       if (call > (this.last?.call ?? 0)) this.last = { call, credentials, atMs: userDateMs() };
       return this.lastCredentials();

@@ -7,7 +7,6 @@
 import type { Credentials } from "../connection/handshake";
 import { CredentialsError } from "../errors";
 import { LONGEST_TIMER_MS, startTimer, stopTimer, userDateMs } from "../util/scheduling";
-import { isThenable } from "../util/user-code";
 
 /** Credentials and their expiry. */
 export interface ExpiringCredentials extends Credentials {
@@ -27,11 +26,7 @@ export interface CredentialSource {
  * The result of the user's function. A missing or misspelled one would connect the client as the user `default`, so it is
  * an error. `{}` stands for that user.
  */
-export function checkedCredentials(given: unknown): ExpiringCredentials | Promise<ExpiringCredentials> {
-  return isThenable(given) ? Promise.resolve(given).then(check) : check(given);
-}
-
-function check(given: unknown): ExpiringCredentials {
+export function checkedCredentials(given: unknown): ExpiringCredentials {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new CredentialsError(`It returned ${given === null ? "null" : typeof given}`);
   }
@@ -99,7 +94,6 @@ export class CredentialRenewal {
     this.renewIn(Math.max((expiresAt - userDateMs()) * share, FIRST_RETRY_MS));
   }
 
-  /** The connection is gone. */
   stop(): void {
     this.round++;
     this.held = null;

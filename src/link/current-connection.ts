@@ -22,7 +22,6 @@ export const unblocking = new LatePart(
 
 export class CurrentConnection {
   connection: Connection | null = null;
-  /** Commands behind its handshake. */
   readonly early: EarlyCommands;
   /** Null until a call is given up that may be blocking on the server. */
   unblocker: Unblocker | null = null;
@@ -52,7 +51,6 @@ export class CurrentConnection {
     this.connection = null;
   }
 
-  /** Commands may be dispatched to the connection. */
   get isReady(): boolean {
     return this.connection !== null && this.connection.state === ConnectionState.Ready;
   }

@@ -19,7 +19,6 @@ import { type AbstractConnector, takesAnyServer } from "./connector";
 import { type LinkOptions, retryPolicyOf } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
 
-/** Sends commands to the current connection. */
 interface Sender {
   readonly connection: Connection | null;
   /** The handshake selects this database. */
@@ -88,7 +87,6 @@ export class EarlyCommands {
     this.sent = null;
   }
 
-  /** The connection has failed with this error. */
   onTrouble(error: Error): void {
     if (isCertain(error)) this.withdraw(null);
   }

@@ -46,7 +46,6 @@ export interface EstablishmentOptions extends HandshakeOptions {
   readonly connectTimeout?: number | undefined;
 }
 
-/** The collaborators of an attempt. */
 export interface EstablishmentDeps {
   readonly options: EstablishmentOptions;
   readonly connector: AbstractConnector;
@@ -65,11 +64,9 @@ export interface EarlySender {
 export interface EstablishmentOwner {
   /** The connector could not reach the server. */
   onUnreachable(error: Error): void;
-  /** A named error of a connector. */
   onNamedError(type: string, error: Error): void;
   /** Undefined: no commands follow the handshake. */
   readonly current?: { readonly early: EarlySender };
-  /** The handshake is complete. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /** The attempt failed. `isTransient`: the next one may succeed. Otherwise the server refused the client. */
   onRefused(error: Error, isTransient: boolean): void;

@@ -35,15 +35,12 @@ import type { OfflineQueue } from "./offline-queue";
 
 /** One lost connection, and the rules for its remaining commands. */
 export interface Loss extends ResendPolicy {
-  /** The reason why the connection closed. */
   readonly cause: Error | undefined;
   /** The received bytes were not valid replies: written commands fail with this error. */
   readonly protocolError: Error | null;
-  /** The handshake was complete. */
   readonly wasReady: boolean;
   /** The server may still run written commands, because only the network failed. */
   readonly mayStillRun: boolean;
-  /** The address of the server, for messages. */
   readonly server: string;
   /** Removes the commands that wait already: issued after the socket error, or admitted as others failed. */
   takeLate(): Command[];

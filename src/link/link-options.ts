@@ -5,12 +5,7 @@
 
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
-import {
-  Connection,
-  type ConnectionDeps,
-  type ConnectionLife,
-  type ConnectionOptions,
-} from "../connection/connection";
+import type { Connection, ConnectionDeps, ConnectionLife, ConnectionOptions } from "../connection/connection";
 import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
@@ -108,7 +103,6 @@ export interface LinkMover {
   readonly isRelaxed: boolean;
   /** Unanswered commands of replaced connections. */
   readonly unanswered: number;
-  /** Creates a connection of the link. */
   open(options: ConnectionOptions, deps: ConnectionDeps): Connection;
   /** The connection is ready, and no command was sent yet. */
   onEstablished(connection: Connection): void;
@@ -116,23 +110,10 @@ export interface LinkMover {
   onLost(): void;
   /** The state of the link has changed: a planned change may be possible now. */
   look(): void;
-  /** The link has ended. */
   stop(): void;
 }
 
 export type MoverMaker = (link: MovableLink) => LinkMover;
-
-/** The mover of a link that does not follow announced maintenance: a connection ends only when it is lost. */
-export const NO_MOVER: LinkMover = {
-  isHolding: false,
-  isRelaxed: false,
-  unanswered: 0,
-  open: (options, deps) => new Connection(options, deps),
-  onEstablished() {},
-  onLost() {},
-  look() {},
-  stop() {},
-};
 
 /** The position of a command among those of its link, for the errors of time limits. */
 export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;

@@ -23,7 +23,6 @@ const MOVES = {
   monitoring: ["close"],
   /** The connection is gone; the next state follows immediately, possibly set by a callback of a command. */
   close: ["reconnecting", "connecting", "end"],
-  /** The next attempt is scheduled. */
   reconnecting: ["connecting", "end"],
   end: ["connecting"],
 } as const satisfies Record<string, readonly string[]>;

@@ -17,7 +17,7 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { causeOf } from "../command/ending-errors";
-import type { Connection, ConnectionDeps } from "../connection/connection";
+import { Connection, type ConnectionDeps } from "../connection/connection";
 import { type Credentials, request, type ServerInfo } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
@@ -38,7 +38,6 @@ import {
   type LinkMover,
   type LinkOptions,
   type MovableLink,
-  NO_MOVER,
   type QueuePosition,
   serverOf,
 } from "./link-options";
@@ -70,15 +69,14 @@ export class Link implements Dispatcher, MovableLink {
   private readonly gap: SubscriptionGap;
   private readonly leftovers: LeftoverCommands;
   private readonly intake: Intake;
-  private readonly mover: LinkMover;
+  /** Null: a connection ends only when it is lost. */
+  private readonly mover: LinkMover | null;
   status: LinkStatus = "wait";
   /** The connection, if it is ready, no command waits before it, and no command needs inspection. */
   direct: Connection | null = null;
-  /** `disconnect()` was called. */
   isClosing = false;
   /** QUIT was answered: the server is about to close the connection. */
   private hasQuit = false;
-  /** When the last bytes arrived over a former connection. */
   private lastArrivalBeforeMs = 0;
   private hasBeenReady = false;
 
@@ -101,7 +99,7 @@ export class Link implements Dispatcher, MovableLink {
     const { messages, tracer, counts } = deps;
     const { subscriptions, replies } = this;
     this.connectionDeps = { life: this, replies, subscriptions, messages, tracer, counts };
-    this.mover = deps.makeMover?.(this) ?? NO_MOVER;
+    this.mover = deps.makeMover?.(this) ?? null;
   }
 
   get connection(): Connection | null {
@@ -162,7 +160,7 @@ export class Link implements Dispatcher, MovableLink {
   private leaveConnection(isReconnect: boolean, end: (connection: Connection) => void): void {
     const { status } = this;
     if (status === "end") return;
-    this.mover.onLost();
+    this.mover?.onLost();
     if (status === "connect") this.current.early.withdraw(new ConnectionClosedError());
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
@@ -192,7 +190,7 @@ export class Link implements Dispatcher, MovableLink {
   /** Commands are written as they arrive. */
   get isWritable(): boolean {
     const isOpen = this.status === "ready" && this.connection?.isWritable === true;
-    return isOpen && !this.session.isQuitting && !this.mover.isHolding;
+    return isOpen && !this.session.isQuitting && this.mover?.isHolding !== true;
   }
 
   /** QUIT was issued, the client is closing, or it has ended. */
@@ -210,7 +208,7 @@ export class Link implements Dispatcher, MovableLink {
 
   /** Written commands that wait for their reply. */
   get inFlight(): number {
-    return (this.queue?.inFlight ?? this.current.early.length) + this.mover.unanswered;
+    return (this.queue?.inFlight ?? this.current.early.length) + (this.mover?.unanswered ?? 0);
   }
 
   /** Undefined before a connection is ready: its queue contains only the handshake. */
@@ -220,7 +218,7 @@ export class Link implements Dispatcher, MovableLink {
 
   /** No command waits, and no reply is due. */
   get isIdle(): boolean {
-    const length = (this.connection?.queue.length ?? 0) + this.mover.unanswered;
+    const length = (this.connection?.queue.length ?? 0) + (this.mover?.unanswered ?? 0);
     return this.offline.length + length === 0;
   }
 
@@ -242,7 +240,6 @@ export class Link implements Dispatcher, MovableLink {
     this.deps.listener.onNamedError(type, error);
   }
 
-  /** The address of the server, for messages. */
   get server(): string {
     return serverOf(this.options);
   }
@@ -280,12 +277,11 @@ export class Link implements Dispatcher, MovableLink {
     this.direct = isOpen && !session.isDelicate && !session.isDbOpen ? this.connection : null;
     if (!this.isReady) return;
     this.renewal.release();
-    this.mover.look();
+    this.mover?.look();
   }
 
-  /** Commands wait for an EXEC that determines the database, or for another connection. */
   get holdsCommands(): boolean {
-    return this.current.isDeciding || this.mover.isHolding;
+    return this.current.isDeciding || this.mover?.isHolding === true;
   }
 
   /** A command that was dispatched but not sent when its connection was lost. */
@@ -306,13 +302,13 @@ export class Link implements Dispatcher, MovableLink {
     return this.status !== "ready" || this.isLeaving || this.session.isBound || this.current.isDeciding;
   }
 
-  /** Time limits of commands wait longer. */
   get isRelaxed(): boolean {
-    return this.mover.isRelaxed;
+    return this.mover?.isRelaxed === true;
   }
 
   makeConnection(): Connection {
-    return this.mover.open(this.options, this.connectionDeps);
+    const { options, connectionDeps, mover } = this;
+    return mover?.open(options, connectionDeps) ?? new Connection(options, connectionDeps);
   }
 
   resume(): void {
@@ -388,7 +384,6 @@ export class Link implements Dispatcher, MovableLink {
     return this.reconnection.attempts > (this.hasBeenReady ? 1 : 0);
   }
 
-  /** The first attempt of a client of one server. */
   get isFresh(): boolean {
     return !this.hasBeenReady && this.reconnection.attempts === 0 && this.deps.takeover === null;
   }
@@ -408,7 +403,7 @@ export class Link implements Dispatcher, MovableLink {
     this.setStatus("ready");
     if (this.current.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.current.agreed);
     if (this.options.monitor) this.current.request("monitor", []);
-    this.mover.onEstablished(connection);
+    this.mover?.onEstablished(connection);
     this.sendWaiting(connection);
     this.reconnection.succeed();
     this.replies.onArrival(info.fields["role"]);
@@ -467,7 +462,6 @@ export class Link implements Dispatcher, MovableLink {
 
   // --- inside ------------------------------------------------------------------------------
 
-  /** Commands no longer have to wait for an EXEC. */
   private onDecided(exec: Command, db: number | null): void {
     this.current.onDecided(exec, db);
     this.resume();
@@ -489,7 +483,7 @@ export class Link implements Dispatcher, MovableLink {
   }
 
   private endIdle(): void {
-    this.reconnection.cancel();
+    this.reconnection.stop();
     if (this.status === "wait") this.setStatus("close");
     this.end();
   }
@@ -504,7 +498,7 @@ export class Link implements Dispatcher, MovableLink {
 
   private dropConnection(): void {
     this.reconnection.stop();
-    this.mover.onLost();
+    this.mover?.onLost();
     this.liveness.stop();
     this.current.drop();
     this.direct = null;
@@ -550,7 +544,7 @@ export class Link implements Dispatcher, MovableLink {
 
   private becomeEnded(): void {
     this.reconnection.reset();
-    this.mover.stop();
+    this.mover?.stop();
     this.gap.end(this.leftovers.closedError());
     callUser(() => this.connector.disconnect());
     // A listener of the error may have ended it already.

@@ -9,7 +9,7 @@ import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
 import { ConnectionClosedError, DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
-import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
+import { connectionChannel } from "../observability/work-channels";
 import { checkLine } from "./line-check";
 import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkDeps, LinkOptions } from "./link-options";
@@ -21,13 +21,6 @@ import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 /** After so many silence limits of the watchdog, the next command first checks the connection. */
 const SILENCES_BEFORE_DOUBT = 2;
 
-function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): ConnectionContext | null {
-  if (!connectionChannel.isHeard) return null;
-  const epoch = counts.attempts - 1;
-  return connectionChannel.begin({ operation: "probe", epoch, ...serverFor(tracer) });
-}
-
-/** The link whose connections are probed. */
 export interface ProbedLink {
   readonly options: LinkOptions;
   readonly connection: Connection | null;
@@ -98,14 +91,16 @@ export class Liveness implements WatchdogOwner, SilenceListener {
       const side = await openBeside(this.link, options, this.owner);
       if (side === null) return Verdict.Unknown;
       this.side = side;
-      this.owner.counts.probes++;
-      const context = beginProbe(this.owner);
-      const verdict = await probe(side, { connection, silentMs }, timeoutMs);
-      if (context !== null) {
-        context.verdict = verdict;
-        connectionChannel.settle(context);
+      const { counts, tracer } = this.owner;
+      counts.probes++;
+      const verdict = probe(side, { connection, silentMs }, timeoutMs);
+      if (connectionChannel.isHeard) {
+        const context = { operation: "probe", epoch: counts.attempts - 1, ...serverFor(tracer) } as const;
+        const begun = connectionChannel.begin(context);
+        begun.verdict = await verdict;
+        connectionChannel.settle(begun);
       }
-      return verdict;
+      return await verdict;
     } catch {
       return Verdict.Unknown;
     }

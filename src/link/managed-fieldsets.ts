@@ -8,10 +8,11 @@
 
 import { BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { isWord } from "../command/key-positions";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
-import { type Fieldset, fieldsetOf, prepareArgumentsOf } from "../connection/fieldsets";
-import { request } from "../connection/handshake";
+import { type Fieldset, prepareArgumentsOf, request } from "../connection/handshake";
 import { copyError } from "../util/copy-error";
 import type { CurrentConnection } from "./current-connection";
 
@@ -75,4 +76,13 @@ export class ManagedFieldsets {
     else if (error !== null) command.fail(copyError(error));
     else current.send(command);
   }
+}
+
+/** The fieldset that a HIMPORT SET (key name value ...) needs, if it is a managed one. */
+export function fieldsetOf(fieldsets: readonly Fieldset[], command: Command): Fieldset | undefined {
+  if (fieldsets.length === 0 || (command.spec.flags & CommandFlag.Fieldsets) === 0) return undefined;
+  const [subcommand, , name] = command.args;
+  if (name === undefined || !isWord(subcommand, "SET")) return undefined;
+  const wanted = Buffer.from(name);
+  return fieldsets.find((one) => wanted.equals(Buffer.from(one.name)));
 }

@@ -65,7 +65,6 @@ export class OfflineQueue {
     return written;
   }
 
-  /** Whether a command with the flag waits here. */
   has(flag: number): boolean {
     return this.lastOf((command) => !command.isSettled && (command.spec.flags & flag) !== 0) !== undefined;
   }

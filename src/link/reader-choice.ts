@@ -17,7 +17,6 @@ const MOST_GROWTH = 2;
 /** A node that has answered nothing for this long is tried again. */
 const FORGOTTEN_MS = 10_000;
 
-/** The measured round trips of a node. */
 export interface MeasuredTrips {
   /** The shortest round trip since the last call; null without one. */
   takeLeastMs(): number | null;
@@ -54,7 +53,6 @@ export class Distance {
   }
 }
 
-/** A node that may serve reads. */
 export interface Reader {
   readonly takesReads: boolean;
   /** The availability zone, if the server reports it. */

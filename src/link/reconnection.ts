@@ -61,7 +61,6 @@ export class Reconnection implements EstablishmentDeps {
   isMovingOn = false;
   /** The last number passed to `retryStrategy`; kept while connections are short-lived. */
   private times = 0;
-  /** The next attempt has no delay. */
   private isDialledAtOnce = false;
   private establishment: Establishment | null = null;
   private delay: Delay | null = null;
@@ -74,7 +73,6 @@ export class Reconnection implements EstablishmentDeps {
     private readonly outcome: EstablishmentOwner,
   ) {}
 
-  /** Begins an attempt on a new connection. */
   dial(connection: Connection): void {
     this.delay?.stop();
     this.isMovingOn = false;
@@ -87,8 +85,9 @@ export class Reconnection implements EstablishmentDeps {
     void this.establishment?.introduce(databases);
   }
 
-  /** The attempt is over; its later events are ignored. */
+  /** The attempt is over, or the next one is cancelled. Its later events are ignored. */
   stop(): void {
+    this.delay?.stop();
     this.establishment?.stop();
     this.establishment = null;
   }
@@ -129,14 +128,8 @@ export class Reconnection implements EstablishmentDeps {
     };
   }
 
-  /** Calls back when the next attempt is due. */
   wait(delayMs: number, onDue: () => void): void {
     this.delay = new Delay(onDue, delayMs);
-  }
-
-  /** Cancels the next attempt. */
-  cancel(): void {
-    this.delay?.stop();
   }
 
   /** Settles with the current attempt, or the next one. */

@@ -40,16 +40,12 @@ export interface LinkReplyDeps {
   readonly session: Session;
   readonly subscriptions: Subscriptions;
   readonly fieldsets: { recovers(command: Command, error: Error): boolean; prepareAll(): void };
-  /** Half-closes the connection; a new one follows. */
   reconnect(): void;
-  /** The server rejects the client in the handshake. */
   onTurnedAway(error: Error): void;
   report(type: string, error: Error): void;
-  /** The server is about to close. */
   onQuit(): void;
   /** The server sends the commands that it executes. */
   onMonitoring(): void;
-  /** A reply has changed the state. */
   updateDirect(): void;
 }
 
@@ -94,7 +90,6 @@ export class LinkReplies implements ReplyRules {
     deps.updateDirect();
   }
 
-  /** Returns true when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
     const { deps } = this;
     if (command.origin === Origin.Connection) return this.judgeOwn(command, error);

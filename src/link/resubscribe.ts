@@ -78,7 +78,6 @@ export function restoreSubscriptions(
     });
     connection.dispatch(ownCommand(Origin.Restore, SUBSCRIBING[kind].enter, names, completion));
   };
-  /** A refused name is no longer subscribed. */
   const refuse = (kind: SubscriptionKind, names: Buffer[], error: ReplyError): void => {
     const half = names.length >> 1;
     const [name] = names;

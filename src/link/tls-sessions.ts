@@ -7,7 +7,6 @@
 import type { SecureContext, TLSSocket, ConnectionOptions as TlsOptions } from "node:tls";
 import { MOST_SERVERS } from "../util/bounds";
 
-/** The last connection to an address. */
 interface Remembered {
   readonly options: TlsOptions;
   /** Created once: reading certificates and keys costs more than the rest of the connection. */

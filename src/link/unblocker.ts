@@ -20,7 +20,6 @@ import type { CredentialSource } from "./credentials";
 import type { LinkOptions } from "./link-options";
 import { canReach, openBeside, type Peer, type SideConnection } from "./side-connection";
 
-/** The connection whose calls are ended. */
 interface BlockedWay {
   readonly connection: Connection | null;
   resend(command: Command): void;
@@ -28,7 +27,6 @@ interface BlockedWay {
 
 /** The time that the server has to end a call before its caller gets null anyway. */
 const LONGEST_RECALL_MS = 100;
-/** The idle time after which the second connection is closed. */
 const IDLE_MS = 10_000;
 const LONGEST_PAUSE_MS = 16;
 

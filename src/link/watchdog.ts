@@ -80,7 +80,6 @@ export class Watchdog implements Looker {
     this.wake();
   }
 
-  /** Starts or continues the checks. */
   wake(): void {
     if (this.connection !== null) sharedIntervals.join(this, this.periodMs);
   }

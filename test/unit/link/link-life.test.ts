@@ -8,7 +8,7 @@ import { Connection } from "../../../src/connection/connection";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { ConnectionClosedError } from "../../../src/errors";
 import { Link } from "../../../src/link/link";
-import { type LinkMover, type LinkOptions, NO_MOVER, type Takeover } from "../../../src/link/link-options";
+import type { LinkMover, LinkOptions, Takeover } from "../../../src/link/link-options";
 import type { LinkStatus } from "../../../src/link/link-state";
 import { markCertain } from "../../../src/util/error-hint";
 import { Ending } from "../../support/ending";
@@ -45,7 +45,12 @@ describe("Link, when it is told to", () => {
     [isRefused, isHolding] = [false, false];
     [onStatus, onError] = [() => {}, () => {}];
     const mover: LinkMover = {
-      ...NO_MOVER,
+      isRelaxed: false,
+      unanswered: 0,
+      onEstablished() {},
+      onLost() {},
+      look() {},
+      stop() {},
       open: (settings, deps) => new Connection(settings, deps),
       get isHolding() {
         return isHolding;

@@ -5,9 +5,9 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionState } from "../../../src/connection/connection-state";
-import { type Fieldset, fieldsetOf } from "../../../src/connection/fieldsets";
+import type { Fieldset } from "../../../src/connection/handshake";
 import { ReplyError } from "../../../src/errors";
-import { type ManagedFieldsetDeps, ManagedFieldsets } from "../../../src/link/managed-fieldsets";
+import { fieldsetOf, type ManagedFieldsetDeps, ManagedFieldsets } from "../../../src/link/managed-fieldsets";
 import { Ending } from "../../support/ending";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;

@@ -153,14 +153,14 @@ describe("Reconnection", () => {
       await home.pass(1);
       expect(due.length).to.equal(1);
       wait();
-      one.cancel();
+      one.stop();
       await home.pass(200);
       expect(due.length).to.equal(1);
       wait();
       const dialling = reconnection({}, { connect: () => new Promise(() => {}) });
       dialling.wait(100, () => due.push(-1));
       dialling.dial(new ModelConnection().asConnection);
-      one.cancel();
+      one.stop();
       await home.pass(200);
       expect(due.length).to.equal(1);
       expect(home.time.pending).to.equal(0);
