@@ -27,17 +27,19 @@ import { SelectOnClusterError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { LONGEST_SHOWN } from "../util/bounds";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
+import type { ClusterNode } from "./cluster-node";
 import type { Redirect } from "./redirect";
 
-/** The reason to send a transaction again once EXEC has been answered. */
-export interface PendingRedirect {
+/** An error reply that calls for another attempt. */
+export interface Refusal {
+  readonly node: ClusterNode;
   readonly redirect: Redirect;
   readonly error: Error;
 }
 
 export class ClusterTransaction extends Batch {
   /** The first redirect of a member in this run; followed when EXEC has been answered. */
-  pending: PendingRedirect | null = null;
+  pending: Refusal | null = null;
   /** A part of this run was answered: the remaining commands must not be sent alone. */
   isPartlyDone = false;
   /** Handed back by its link and not sent again yet. */

@@ -148,7 +148,11 @@ export class Lifecycle {
     this.shut(true);
     if (status !== "disconnecting") this.setStatus("disconnecting");
     const clients = this.deps.pool.allClients();
-    if (clients.length === 0) this.closeLater();
+    if (clients.length === 0)
+      // The caller of `quit` gets its reply first. `connect()` may be called until then, or `disconnect()`.
+      atTurnEnd(() => {
+        if (this.status === "disconnecting" && this.isLeaving) this.onAllClosed();
+      });
     await Promise.all(clients.map((client) => client.leave()));
     return "OK";
   }
@@ -182,14 +186,6 @@ export class Lifecycle {
   private setStatus(status: ClusterStatus): void {
     this.status = status;
     this.deps.owner.onStatus(status);
-  }
-
-  /** No connection is open. The caller of `quit` gets its reply first. */
-  private closeLater(): void {
-    atTurnEnd(() => {
-      // `connect()` may have been called, or `disconnect()`.
-      if (this.status === "disconnecting" && this.isLeaving) this.onAllClosed();
-    });
   }
 
   private onAllClosed(): void {

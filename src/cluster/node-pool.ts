@@ -145,8 +145,7 @@ export class NodePool {
 
   /** A node is silent although it owes replies. */
   get hasSuspect(): boolean {
-    for (const node of this.nodes.values()) if (node.isSuspect) return true;
-    return false;
+    return [...this.nodes.values()].some((node) => node.isSuspect);
   }
 
   private remove(node: ClusterNode): void {

@@ -26,9 +26,9 @@ import { debugLog } from "../util/debug";
 import { REDIRECT_DEFAULTS, type RedirectOptions } from "./cluster-defaults";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
-import { type ClusterTransaction, membersOf, transactionOf } from "./cluster-transaction";
+import { type ClusterTransaction, membersOf, type Refusal, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
-import { parseRedirect, type Redirect, type RedirectKind, tellRedirected } from "./redirect";
+import { parseRedirect, type RedirectKind, tellRedirected } from "./redirect";
 import type { RetryQueue, Returned, WaitReason, WaitTerms } from "./retry-queue";
 import type { SlotMap } from "./slot-map";
 
@@ -51,13 +51,6 @@ export interface RedirectorDeps {
   };
   /** A node has answered "not here" or "not now" to a command of the slot; null: no listener. */
   readonly onRedirected: ((slot: number) => void) | null;
-}
-
-/** An error reply that calls for another attempt. */
-interface Refusal {
-  readonly node: ClusterNode;
-  readonly redirect: Redirect;
-  readonly error: Error;
 }
 
 /** Attempts with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
@@ -97,11 +90,11 @@ export class Redirector {
   onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
     if (command.slot === UNROUTED || command.origin === Origin.Client || !this.isActive) return false;
     const redirect = parseRedirect(error.message, node.address);
+    const refusal = redirect === null ? null : { node, redirect, error };
     const transaction = transactionOf(command);
     let isTaken = false;
-    if (transaction !== null) isTaken = this.onMemberError(transaction, command, { node, redirect, error });
-    else if (redirect !== null && !command.isSettled)
-      isTaken = this.follow(command, { node, redirect, error });
+    if (transaction !== null) isTaken = this.onMemberError(transaction, command, refusal);
+    else if (refusal !== null && !command.isSettled) isTaken = this.follow(command, refusal);
     if (isTaken) {
       // Users sometimes pass a whole command line as the name.
       const name = maskName(command.name, command.args);
@@ -172,27 +165,23 @@ export class Redirector {
   // --- inside ------------------------------------------------------------------------------
 
   /** A redirected member discards the transaction: all of it is sent again once EXEC has confirmed that. */
-  private onMemberError(
-    transaction: ClusterTransaction,
-    command: Command,
-    { node, redirect, error }: { node: ClusterNode; redirect: Redirect | null; error: Error },
-  ): boolean {
+  private onMemberError(transaction: ClusterTransaction, command: Command, refusal: Refusal | null): boolean {
     if (command !== transaction.closing) {
       // Once EXEC has settled, the transaction is not sent again, and no later event would report the deferred
       // error.
-      if (redirect === null || transaction.closing.isSettled) return false;
-      transaction.pending ??= { redirect, error };
-      transaction.defer(command, error);
+      if (refusal === null || transaction.closing.isSettled) return false;
+      transaction.pending ??= refusal;
+      transaction.defer(command, refusal.error);
       return true;
     }
-    const pending = transaction.pending ?? (redirect === null ? null : { redirect, error });
+    const pending = transaction.pending ?? refusal;
     if (pending === null || command.isSettled) return false;
     if (transaction.isGuarded) {
       // At the new node the keys are not watched.
       command.fail(new WatchLostError());
       return true;
     }
-    return this.follow(command, { node, ...pending });
+    return this.follow(command, pending);
   }
 
   private follow(unit: Command, refusal: Refusal): boolean {

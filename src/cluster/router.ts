@@ -62,8 +62,6 @@ interface Place {
   readonly node: ClusterNode;
   /** An ASKING precedes each command. */
   readonly isAsk: boolean;
-  /** The target owns the slot, so new commands go there as well. */
-  readonly isOwner: boolean;
 }
 
 /** Commands that are not simply sent to the owner of their slot. */
@@ -180,8 +178,9 @@ export class ClusterRouter implements Dispatcher {
       this.refuse(command, new OpenTransactionError());
       return;
     }
-    if (spansSlots(command)) {
-      this.refuse(command, crossSlotError());
+    // The error that servers in cluster mode return; a single server would not report it.
+    if ((special & CommandFlag.OneSlot) !== 0 && commonSlotOf(command.spec, command.args) === MIXED_SLOTS) {
+      this.refuse(command, new ReplyError("CROSSSLOT Keys in request don't hash to the same slot"));
       return;
     }
     const mayHaveParts = (special & CommandFlag.Fieldsets) === 0 ? this.deps.followsTips : isAlone;
@@ -211,14 +210,12 @@ export class ClusterRouter implements Dispatcher {
     }
     this.noteNearest(made.slot, null);
     if (this.deps.retries.isHeld(made.slot)) this.deps.retries.lineUp(made.closing);
-    else {
-      const node = this.masterFor(made.closing);
-      if (node !== null) this.fillTransaction(made, node);
-    }
+    else this.fillTransaction(made, this.masterFor(made.closing));
   }
 
-  /** Puts a transaction into the bucket of a node. */
-  private fillTransaction(transaction: ClusterTransaction, node: ClusterNode): void {
+  /** Puts a transaction into the bucket of a node; null: it waits. */
+  private fillTransaction(transaction: ClusterTransaction, node: ClusterNode | null): void {
+    if (node === null) return;
     transaction.isWaiting = false;
     if (transaction.isGivenUp) {
       transaction.discard();
@@ -236,17 +233,16 @@ export class ClusterRouter implements Dispatcher {
   private placeKeyless(command: Command): void {
     const transaction = transactionOf(command);
     if (transaction === null) this.place(command);
-    else {
-      const node = this.masterFor(command);
-      if (node !== null) this.fillTransaction(transaction, node);
-    }
+    else this.fillTransaction(transaction, this.masterFor(command));
   }
 
   /** Puts commands of one slot that have waited into the bucket of one node. */
   private placeRun(slot: number, run: readonly Command[]): void {
     const place = this.placeFor(slot, run);
     if (place === null) return;
-    const { node, isAsk, isOwner } = place;
+    const { node, isAsk } = place;
+    // New commands go there as well.
+    const isOwner = !isAsk && node === this.deps.slots.ownerOf(slot);
     // Later commands, or those that still wait, may go to another node: they wait until these have been
     // answered or returned.
     if (!isOwner || this.deps.retries.isHeld(slot))
@@ -272,18 +268,17 @@ export class ClusterRouter implements Dispatcher {
     const named = this.takeNamed(run);
     const node = named === null ? null : pool.at(named);
     // The node itself decides whether the redirect is still correct.
-    if (named !== null && node !== null && !node.isDown)
-      return { node, isAsk: named.isAsk, isOwner: node === owner && !named.isAsk };
+    if (named !== null && node !== null && !node.isDown) return { node, isAsk: named.isAsk };
     if (owner === null) {
       this.deps.refresher.request(null);
       const master = pool.sample("master");
-      if (master !== null && !master.isDown) return { node: master, isAsk: false, isOwner: false };
+      if (master !== null && !master.isDown) return { node: master, isAsk: false };
     } else {
       const isLost = owner.isDown && owner.isLost;
       const isAvoided = run.some((command) => command.extra?.trail?.avoided === owner.key);
       const other = isAvoided || isLost ? pool.otherMaster(owner) : null;
-      if (other !== null) return { node: other, isAsk: false, isOwner: false };
-      if (!owner.isDown) return { node: owner, isAsk: false, isOwner: true };
+      if (other !== null) return { node: other, isAsk: false };
+      if (!owner.isDown) return { node: owner, isAsk: false };
       if (isLost) {
         this.deps.redirector.onUnreachable(owner, run);
         return null;
@@ -426,14 +421,4 @@ export class ClusterRouter implements Dispatcher {
     this.deps.retries.putBack(commands, { reason: "not served", delayMs: this.retryDelayMs });
     return null;
   }
-}
-
-/** Whether its keys are in several slots. A single server would not report that. */
-function spansSlots({ spec, args }: Command): boolean {
-  return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
-}
-
-/** The error that servers in cluster mode return. */
-function crossSlotError(): ReplyError {
-  return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }

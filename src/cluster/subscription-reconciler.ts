@@ -16,7 +16,7 @@ import { type Command, CommandState, Origin } from "../command/command";
 import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { completionOf, ownCommand } from "../command/own-command";
-import { SUBSCRIBING, SubscriptionKind } from "../connection/subscriptions";
+import { SUBSCRIBING, type SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import type { Message } from "../protocol/message";
 import { debugLog } from "../util/debug";
@@ -34,7 +34,7 @@ import {
   type SubscriberSupervisor,
 } from "./subscriber-connection";
 import type { Placement } from "./subscription-placement";
-import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
+import { WantedSubscriptions } from "./wanted-subscriptions";
 
 const debug = debugLog("subscriber");
 

@@ -15,8 +15,6 @@ import {
 } from "../connection/subscriptions";
 import { clockMs } from "../util/scheduling";
 
-export type { SubscriptionGap };
-
 export class WantedSubscriptions {
   readonly names = new Subscriptions();
   private missed = new Subscriptions();
