@@ -201,8 +201,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   setProtocol(protocol: 2 | 3): void {
-    const wanted = this.options.replyMapping ?? CONNECTION_DEFAULTS.replyMapping;
-    this.shape = { protocol, replyMapping: protocol === 3 ? wanted : "legacy" };
+    const isResp3Shaped = (this.decoding & Decode.Resp3Shapes) !== 0;
+    this.shape = { protocol, replyMapping: protocol === 3 && isResp3Shaped ? "resp3" : "legacy" };
   }
 
   markReady(): void {

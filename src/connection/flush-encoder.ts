@@ -58,8 +58,8 @@ export interface Flush {
 }
 
 /**
- * Encodes unsent commands until the flush has enough bytes. Returns why a
- * command could not be encoded: a part of it is in the buffer, so the flush must not be written.
+ * Encodes unsent commands until the flush has enough bytes. Returns why a command could not be encoded: a part of it is
+ * in the buffer, so the flush must not be written.
  * @param unsent The number of unsent commands in the queue, at least one.
  */
 export function fillFlush(
