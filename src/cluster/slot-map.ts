@@ -10,6 +10,7 @@ import { callUser } from "../util/user-code";
 import { type ClusterNode, type NodeRole, Shard } from "./cluster-node";
 import { type NodeAddress, nodeKey } from "./node-address";
 import type { NodePool } from "./node-pool";
+import type { Redirect } from "./redirect";
 import type { RetryQueue } from "./retry-queue";
 import type { TopologyRange } from "./topology";
 
@@ -106,9 +107,9 @@ export class SlotMap {
     this.deps.onSlotMoved(slot, owner);
   }
 
-  /** A node has named the new owner of a slot. */
-  learn(slot: number, address: NodeAddress): void {
-    const node = this.nodeAt(address);
+  /** A node may have named the new owner of a slot. */
+  learn({ kind, slot, target }: Redirect): void {
+    const node = kind === "moved" && target !== null ? this.nodeAt(target) : null;
     if (node !== null) this.move(slot, node);
   }
 

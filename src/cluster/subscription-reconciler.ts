@@ -23,8 +23,7 @@ import { debugLog } from "../util/debug";
 import { clockMs, jittered, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
-import type { NodeAddress } from "./node-address";
-import { parseRedirect } from "./redirect";
+import { parseRedirect, type Redirect } from "./redirect";
 import {
   CHECK_MS,
   isOwn,
@@ -40,7 +39,7 @@ const debug = debugLog("subscriber");
 
 /** The collaborators that are created later. */
 export interface ReconcilerDeps {
-  readonly slots: { learn(slot: number, target: NodeAddress): void };
+  readonly slots: { learn(redirect: Redirect): void };
   /** `isActive`: false while the client is closing; then subscriptions are not restored. */
   readonly redirector: { readonly isActive: boolean };
   readonly refresher: { request(hint: null): void; askAtOnce(node: ClusterNode): void };
@@ -245,9 +244,7 @@ export class SubscriptionReconciler implements Dispatcher {
       command.fail(new TooManyRedirectionsError(error, [connection.node.key]));
       return true;
     }
-    if (redirect.kind === "moved" && redirect.target !== null) {
-      this.deps.slots.learn(redirect.slot, redirect.target);
-    }
+    this.deps.slots.learn(redirect);
     this.deps.refresher.request(null);
     if (isOwn(command)) command.fail(error);
     else this.follow(connection, command, error);

@@ -4,7 +4,6 @@
  */
 
 import { ClusterUnavailableError } from "../../cluster/cluster-errors";
-import type { ClusterNode } from "../../cluster/cluster-node";
 import { parseRedirect } from "../../cluster/redirect";
 import { PARTS } from "../chain";
 import type { LendTerms, Loan } from "../redis";
@@ -15,14 +14,11 @@ export async function lend(wiring: ClusterWiring, slot: number, terms: LendTerms
   if (slots.ownerOf(slot) === null) await refresher.refresh();
   const master = slots.ownerOf(slot);
   if (master === null) throw new ClusterUnavailableError();
-  const onRefused = ({ message }: Error): void => learnFrom(wiring, message, master);
+  const onRefused = ({ message }: Error): void => {
+    const redirect = parseRedirect(message, master.address);
+    if (redirect === null) return;
+    slots.learn(redirect);
+    refresher.request(null);
+  };
   return wiring.openView(master)[PARTS].openLeases().take(onRefused, terms);
-}
-
-function learnFrom({ slots, refresher }: ClusterWiring, message: string, sender: ClusterNode): void {
-  const redirect = parseRedirect(message, sender.address);
-  if (redirect === null) return;
-  const { kind, slot, target } = redirect;
-  if (kind === "moved" && target !== null) slots.learn(slot, target);
-  refresher.request(null);
 }

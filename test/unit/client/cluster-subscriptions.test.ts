@@ -50,7 +50,9 @@ describe("ClusterSubscriptions", () => {
     const [first, second = first] = nodes;
     if (first !== undefined && second !== undefined)
       for (let slot = 0; slot < SLOT_COUNT; slot++) slots.move(slot, slot <= 8191 ? first : second);
-    slots.learn = (slot, { host, port }) => void told.push(`${slot} moved to ${host}:${port}`);
+    slots.learn = ({ kind, slot, target }) => {
+      if (kind === "moved" && target !== null) told.push(`${slot} moved to ${target.host}:${target.port}`);
+    };
     const deps = {
       slots,
       pool: { list: () => nodes },

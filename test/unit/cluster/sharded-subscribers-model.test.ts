@@ -8,7 +8,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
-import type { NodeAddress } from "../../../src/cluster/node-address";
+import type { Redirect } from "../../../src/cluster/redirect";
 import type { SlotMap } from "../../../src/cluster/slot-map";
 import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
 import type { Command } from "../../../src/command/command";
@@ -94,7 +94,11 @@ describe("the connections for shard channels, on random programs", () => {
       this.slots = new Slots(null, LONE_SLOTS);
       const modules = {
         ...IDLE_MODULES,
-        slots: { learn: (slot: number, { port }: NodeAddress) => this.assign(slot, port - 7000) },
+        slots: {
+          learn: ({ kind, slot, target }: Redirect) => {
+            if (kind === "moved" && target !== null) this.assign(slot, target.port - 7000);
+          },
+        },
       };
       this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, modules, {
         ...DEAF,

@@ -26,7 +26,7 @@ describe("SlotMap", () => {
 
   beforeEach(() => make());
 
-  function make(natMap: NatMap | null = null): void {
+  function make(natMap: NatMap | null | undefined = null): void {
     held = [];
     moved = [];
     former = new Map();
@@ -195,10 +195,13 @@ describe("SlotMap", () => {
 
   it("learns the owner that a node has named, unless there are too many nodes", () => {
     slots.adopt([range(0, 3, 1)]);
-    slots.learn(3, at(2));
+    slots.learn({ kind: "ask", slot: 3, target: at(2) });
+    slots.learn({ kind: "moved", slot: 3, target: null });
+    expect([held, ownerOf(3)]).to.deep.equal([[], 1]);
+    slots.learn({ kind: "moved", slot: 3, target: at(2) });
     expect([held, ownerOf(3)]).to.deep.equal([["3 for 1, owned by 1"], 2]);
     for (let port = 3; pool.at(at(port)) !== null; port++) {}
-    slots.learn(2, at(60_000));
+    slots.learn({ kind: "moved", slot: 2, target: at(60_000) });
     expect(ownerOf(2)).to.equal(1);
   });
 

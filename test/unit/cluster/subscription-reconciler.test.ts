@@ -2,7 +2,7 @@
 
 import { expect } from "chai";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
-import type { NodeAddress } from "../../../src/cluster/node-address";
+import type { Redirect } from "../../../src/cluster/redirect";
 import type { SlotMap } from "../../../src/cluster/slot-map";
 import type { Placement } from "../../../src/cluster/subscription-placement";
 import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
@@ -65,7 +65,11 @@ describe("SubscriptionReconciler", () => {
         void told.push([what, ...words]);
     const modules = {
       ...IDLE_MODULES,
-      slots: { learn: (slot: number, { port }: NodeAddress) => void asks.push(`${slot} is at ${port}`) },
+      slots: {
+        learn: ({ kind, slot, target }: Redirect) => {
+          if (kind === "moved" && target !== null) asks.push(`${slot} is at ${target.port}`);
+        },
+      },
       refresher: {
         request: () => void asks.push("table"),
         askAtOnce: ({ address }: ClusterNode) => void asks.push(`${address.port} at once`),
