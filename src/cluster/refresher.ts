@@ -302,7 +302,9 @@ function explained(error: ClusterAllFailedError): ClusterAllFailedError {
   const [hint] = hints;
   if (hints.size !== 1 || hint === null) return error;
   addHint(error, hint);
-  const areCertain = reasons.every((reason) => isCertain(reason) || isLasting(reason.message));
+  const areCertain = reasons.every(
+    (reason) => isCertain(reason) || isCertain(unwrapped(reason)) || isLasting(reason.message),
+  );
   return areCertain ? markCertain(error) : error;
 }
 

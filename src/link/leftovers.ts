@@ -26,7 +26,7 @@ import {
   DeadConnectionError,
   ParserError,
 } from "../errors";
-import { HINT_ON_CLOSED } from "../observability/hints";
+import { HINT_ON_CLOSED, hintOnCertificate } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
 import { addHint, hintOf, isCertain } from "../util/error-hint";
 import { LINK_DEFAULTS } from "./link-defaults";
@@ -76,9 +76,13 @@ export class LeftoverCommands {
     endCommands(this.waiting.takeAll(), null, makeError);
   }
 
-  /** Commands do not wait after a certain mistake, such as an HTTP port. */
-  failMistaken(error: Error): void {
-    if (isCertain(error)) this.failWaiting(() => error);
+  /**
+   * Commands do not wait after a certain mistake, such as an HTTP port.
+   * @param hasOthers Other servers may serve the commands, and have better certificates.
+   */
+  failMistaken(error: Error, hasOthers: boolean): void {
+    const isBetterElsewhere = hasOthers && hintOnCertificate(error) !== null;
+    if (isCertain(error) && !isBetterElsewhere) this.failWaiting(() => error);
   }
 
   /** The link has ended: waiting commands fail, unless they are taken over. */

@@ -50,6 +50,7 @@ import { LinkReplies } from "./replies";
 import { SubscriptionGap } from "./resubscribe";
 import { databasesFor } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
+import { TcpConnector } from "./tcp-connector";
 
 /** Commands that need individual handling. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
@@ -266,7 +267,9 @@ export class Link implements Dispatcher, MovableLink {
   }
 
   onNamedError(type: string, error: Error): void {
-    if (!this.hasBeenReady) this.leftovers.failMistaken(error);
+    // Connectors may choose another server for the next attempt, and clusters another node.
+    const hasOthers = this.deps.takeover !== null || this.connector.constructor !== TcpConnector;
+    if (!this.hasBeenReady) this.leftovers.failMistaken(error, hasOthers);
     this.report(type, error);
   }
 

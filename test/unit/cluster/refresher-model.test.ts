@@ -454,6 +454,10 @@ describe("the refresher, on random programs", () => {
       expect([hintOf(error), isCertain(error), isDenied]).to.deep.equal(["use another port", false, false]);
       const sure = await failWith(markCertain(closed()), markCertain(closed()));
       expect(isCertain(sure.error)).to.equal(true);
+      const untrusted = (): Error => markCertain(addHint(new Error("self-signed"), "trust it"));
+      const refused = (): Error => new ConnectionClosedError({ cause: untrusted() });
+      const { error: distrust } = await failWith(refused(), refused());
+      expect([hintOf(distrust), isCertain(distrust)]).to.deep.equal(["trust it", true]);
     });
   });
 

@@ -420,9 +420,23 @@ describe("closing", () => {
     const leftovers = new LeftoverCommands({}, waiting, { takeover: null, counts: new ConnectionCounts() });
     const command = one("get", "a");
     waiting.push(command);
-    leftovers.failMistaken(new Error("reset"));
+    leftovers.failMistaken(new Error("reset"), false);
     expect([command.isSettled, waiting.length]).to.deep.equal([false, 1]);
-    leftovers.failMistaken(markCertain(new Error("an HTTP port")));
+    leftovers.failMistaken(markCertain(new Error("an HTTP port")), false);
     expect([book.errors.map(({ message }) => message), waiting.length]).to.deep.equal([["an HTTP port"], 0]);
+  });
+
+  it("leaves the commands of a server with a bad certificate to other servers, if there are any", () => {
+    const waiting = new OfflineQueue();
+    const leftovers = new LeftoverCommands({}, waiting, { takeover: null, counts: new ConnectionCounts() });
+    const untrusted = Object.assign(new Error("self-signed"), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+    waiting.push(one("get", "a"));
+    leftovers.failMistaken(markCertain(untrusted), true);
+    expect(waiting.length).to.equal(1);
+    leftovers.failMistaken(untrusted, false);
+    expect([book.errors.map(({ message }) => message), waiting.length]).to.deep.equal([["self-signed"], 0]);
+    waiting.push(one("get", "b"));
+    leftovers.failMistaken(markCertain(new Error("an HTTP port")), true);
+    expect([book.errors.length, waiting.length]).to.deep.equal([2, 0]);
   });
 });

@@ -322,6 +322,14 @@ describe("Link, when it is told to", () => {
     hold(false);
   });
 
+  it("keeps waiting commands after a bad certificate if its connector may choose another server", async () => {
+    const waits = call("get", "a");
+    const untrusted = Object.assign(new Error("expired"), { code: "CERT_HAS_EXPIRED" });
+    link.onNamedError("error", markCertain(untrusted));
+    expect([waits.times, reported.length]).to.deep.equal([0, 1]);
+    await becomes("ready");
+  });
+
   it("stays on its connection while that guards keys, and until it is ready", async () => {
     expect(link.isBound, "not connected").to.equal(true);
     await connect();
