@@ -241,6 +241,18 @@ describe("FlushMeter", () => {
         expect(heard.filter(([event]) => event === "over")).to.have.length(3);
       }));
 
+    it("ends 100,000 flushes that one read answers, and none twice if a listener closes the connection", () =>
+      live(async () => {
+        for (let i = 0; i < 100_000; i++) flush(["get"]);
+        heard = [];
+        const closing = { ...handlers, start: () => {}, asyncEnd: () => meter.close(), error: () => {} };
+        channel.subscribe(closing);
+        answer(100_000);
+        channel.unsubscribe(closing);
+        expect(heard).to.have.length(100_000);
+        expect(heard.every(([event]) => event === "over")).to.equal(true);
+      }));
+
     it("ends each flush with a reply of its own, or with the error of the connection", () =>
       live(async () => {
         flush(["get"]);
