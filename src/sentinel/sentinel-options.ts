@@ -105,9 +105,11 @@ export interface SentinelConnectionOptions {
   natMap?: NatMap | undefined;
 }
 
+type Unchanged<Value> = Value extends readonly (infer Item)[] ? readonly Item[] : Value;
+
 /** The options that this folder reads. */
 export type SentinelOptions = SocketOptions & {
-  readonly [Name in keyof SentinelConnectionOptions]: SentinelConnectionOptions[Name] | null;
+  readonly [Name in keyof SentinelConnectionOptions]: Unchanged<SentinelConnectionOptions[Name]> | null;
 } & {
   readonly protocol?: number | undefined;
   readonly connectTimeout?: number | undefined;

@@ -14,6 +14,7 @@ import Redis, {
   type Result,
   type RowError,
   type ScanStreamOptions,
+  SentinelConnector,
   type StreamMessage,
   type StreamMessages,
 } from "sluice";
@@ -35,6 +36,8 @@ export function constructors(options: RedisOptions) {
   new Redis(true);
   // @ts-expect-error the port is a number
   new Redis({ port: "6380" });
+  const sentinels = [{ host: "a", port: 26379 }] as const;
+  new SentinelConnector({ sentinels, name: "m" });
   return legacy;
 }
 
