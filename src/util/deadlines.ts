@@ -98,16 +98,24 @@ export class Deadlines {
   }
 
   private expire(now: number): void {
-    for (let tick = this.lastTick + 1; tick <= now && this.ticks.size > 0; tick++) {
-      const limits = this.ticks.get(tick) ?? [];
-      this.remove(tick);
-      for (const deadline of limits) {
-        if (deadline.position < 0) continue;
-        deadline.position = -1;
-        deadline.target.onExpired();
+    // Ticks are in a map, not a ring: after a long pause only existing ones are visited.
+    if (now - this.lastTick > this.ticks.size) {
+      for (const tick of [...this.ticks.keys()].sort((a, b) => a - b)) {
+        if (tick <= now) this.expireTick(tick);
       }
-    }
+    } else for (let tick = this.lastTick + 1; tick <= now; tick++) this.expireTick(tick);
     this.lastTick = now;
+  }
+
+  private expireTick(tick: number): void {
+    const limits = this.ticks.get(tick);
+    if (limits === undefined) return;
+    this.remove(tick);
+    for (const deadline of limits) {
+      if (deadline.position < 0) continue;
+      deadline.position = -1;
+      deadline.target.onExpired();
+    }
   }
 
   private remove(tick: number): void {

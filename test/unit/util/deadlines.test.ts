@@ -67,6 +67,25 @@ describe("deadlines", () => {
     expect(targets.map((target) => target.expiredAtMs.length)).to.deep.equal([0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
   });
 
+  it("visits only what waits after a long pause of the process", () => {
+    let nowMs = 0;
+    let due = (): void => {};
+    const paused = new Deadlines({
+      clockMs: () => nowMs,
+      startTimer: (work) => {
+        due = work;
+        return undefined as unknown as NodeJS.Timeout;
+      },
+      stopTimer: () => {},
+    });
+    const expired: string[] = [];
+    paused.schedule({ onExpired: () => void expired.push("soon") }, 50);
+    paused.schedule({ onExpired: () => void expired.push("later") }, 1e15);
+    nowMs = 1e14;
+    due();
+    expect(expired).to.deep.equal(["soon"]);
+  });
+
   it("ticks only while something waits", () => {
     expect(clock.countTimers()).to.equal(0);
     const first = new Target(1000);
