@@ -19,6 +19,7 @@ const OUTSIDE = {
   "command/generated": "generated",
   "modules/generated": "generated",
   otel: "observers",
+  bundles: "features",
   "client/consumers": "features",
   "client/failover": "features",
   "client/leases": "features",
@@ -34,6 +35,7 @@ const OUTSIDE = {
   modules: "features",
   replicas: "features",
   streaming: "features",
+  with: "features",
 };
 
 /** Files of character codes and other constants that protocols give. */

@@ -3,7 +3,7 @@
 import type { SideName } from "../sides/all-sides";
 import type { ConnectChoices } from "../sides/side";
 import { CPU, OPS, P50, P99, type Scenario } from "../support/scenario";
-import { measureRoundTrips, type RoundTripRow } from "./round-trips";
+import { measureBeside, measureRoundTrips, type RoundTripRow } from "./round-trips";
 
 export const DELAYS_MS: readonly number[] = [0, 1, 10];
 const CALLERS: readonly number[] = [10, 100, 1000];
@@ -14,13 +14,20 @@ interface Mode {
   readonly title: string;
   readonly choices: ConnectChoices;
   readonly sides: readonly SideName[];
+  /** Takes turns with the option off in one process. */
+  readonly isBesideOff?: true;
 }
 
+interface BatchesRow extends RoundTripRow {
+  readonly isBesideOff?: true | undefined;
+}
+
+const OFF: ConnectChoices = { autoPipelining: false };
 const MODES: readonly Mode[] = [
   {
     id: "off",
     title: "off",
-    choices: { autoPipelining: false },
+    choices: OFF,
     sides: ["sluice", "before"],
   },
   { id: "true", title: "true", choices: { autoPipelining: true }, sides: ["sluice", "before", "ioredis"] },
@@ -29,6 +36,7 @@ const MODES: readonly Mode[] = [
     title: "adaptive",
     choices: { autoPipelining: true, maxInFlight: "adaptive" },
     sides: ["sluice", "before"],
+    isBesideOff: true,
   },
 ];
 
@@ -51,7 +59,7 @@ export const LOADS = [
   },
 ];
 
-export const automaticBatches: Scenario<RoundTripRow> = {
+export const automaticBatches: Scenario<BatchesRow> = {
   id: "automatic-batches",
   /** With fewer, ratios of rows that are level scatter by more than the goals allow. */
   rounds: 10,
@@ -62,15 +70,17 @@ export const automaticBatches: Scenario<RoundTripRow> = {
   columns: [OPS, CPU, P50, P99],
   rows: LOADS.flatMap((load) =>
     DELAYS_MS.flatMap((delayMs) =>
-      MODES.map(({ id, title, choices, sides }) => ({
+      MODES.map(({ id, title, choices, sides, isBesideOff }) => ({
         ...load,
         id: `auto-${load.id}-${delayMs}ms-${id}`,
         title: `${load.title}, ${delayMs} ms, ${title}`,
         delayMs,
         choices,
         sides,
+        isBesideOff,
       })),
     ),
   ),
-  measure: measureRoundTrips,
+  measure: (row, context) =>
+    row.isBesideOff ? measureBeside(row, OFF, context) : measureRoundTrips(row, context),
 };

@@ -3,13 +3,13 @@
  */
 
 import { createSide, type SideName } from "../sides/all-sides";
-import type { Address, ConnectChoices, LoopKind } from "../sides/side";
+import type { Address, ConnectChoices, LoopKind, Side, Target } from "../sides/side";
 import { startDelayProxy } from "../support/child-process";
 import { Clock } from "../support/clock";
 import { type OperationSet, operationsOf } from "../support/dataset";
 import { type Figures, Meter } from "../support/meter";
 import { CPU, OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
-import { LatencyRecorder } from "../support/statistics";
+import { LatencyRecorder, spreadOf } from "../support/statistics";
 
 export interface RoundTripRow extends Row {
   readonly delayMs: number;
@@ -23,6 +23,13 @@ export interface RoundTripRow extends Row {
 export const DELAYS_MS: readonly number[] = [0.05, 1, 10, 250];
 /** Every pattern is measured for so many round trips at least. */
 const LEAST_ROUND_TRIPS = 5;
+/** Two settings that take turns have so many each, each half as long as another measurement. */
+const TURNS = 6;
+const TURNS_PER_MEASURE = 2;
+/** The figures of a setting divided by those of the setting beside it, by the name of the figure. */
+export const RATIOS: ReadonlyMap<string, string> = new Map(
+  [OPS, P50, CPU].map(({ figure }) => [figure, `${figure}Ratio`]),
+);
 const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "redis-nt", "glide"];
 
 interface Pattern {
@@ -150,21 +157,81 @@ export const roundTrips: Scenario<RoundTripRow> = {
 };
 
 export async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Promise<Figures> {
-  const to = context.target.nodes[0] as Address;
-  const proxy = row.delayMs > 0 ? await startDelayProxy(to, row.delayMs, context.serverCpu) : null;
-  const side = createSide(context.sideName);
-  await side.connect({ nodes: [proxy?.address ?? to], isCluster: false }, row.choices);
-  const { kind, width } = row;
-  const load = await side.prepare({ kind, width, operations: operationsOf(row.operations ?? "mixed16") });
-  const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> =>
-    load(new Clock(Math.max(durationMs, row.delayMs * LEAST_ROUND_TRIPS), 0, 1), record);
+  const line = await openLine(row, context);
+  const { side, pass } = await openLoad(row, row.choices, line.target, context);
   await pass(context.budget.warmMs);
+  const figures = await measurePass(pass, context.budget.measureMs);
+  await side.close();
+  line.close();
+  return figures;
+}
+
+/**
+ * Two settings of one client take turns in one process. Their ratios are steadier than those of separate processes,
+ * because a disturbance of the machine lasts longer than a turn. The other figures are those of the row's own setting.
+ */
+export async function measureBeside(
+  row: RoundTripRow,
+  other: ConnectChoices,
+  context: SampleContext,
+): Promise<Figures> {
+  const line = await openLine(row, context);
+  const own = await openLoad(row, row.choices, line.target, context);
+  const beside = await openLoad(row, other, line.target, context);
+  for (const { pass } of [own, beside]) await pass(context.budget.warmMs);
+  const turns: { own: Figures; beside: Figures }[] = [];
+  const turnMs = context.budget.measureMs / TURNS_PER_MEASURE;
+  for (let turn = 0; turn < TURNS; turn++) {
+    const isFirst = turn % 2 === 0;
+    const early = await measurePass((isFirst ? own : beside).pass, turnMs);
+    const late = await measurePass((isFirst ? beside : own).pass, turnMs);
+    turns.push(isFirst ? { own: early, beside: late } : { own: late, beside: early });
+  }
+  for (const { side } of [own, beside]) await side.close();
+  line.close();
+  const median = (figureOf: (turn: (typeof turns)[number]) => number): number =>
+    spreadOf(turns.map(figureOf)).median;
+  const figures: Figures = {};
+  for (const name of Object.keys(turns[0]?.own ?? {}))
+    figures[name] = median((turn) => turn.own[name] as number);
+  for (const [name, ratio] of RATIOS)
+    figures[ratio] = median((turn) => (turn.own[name] as number) / (turn.beside[name] as number));
+  return figures;
+}
+
+type Pass = (durationMs: number, record?: (ms: number) => void) => Promise<number>;
+
+async function openLine(
+  { delayMs }: RoundTripRow,
+  { target, serverCpu }: SampleContext,
+): Promise<{ target: Target; close(): void }> {
+  const to = target.nodes[0] as Address;
+  const proxy = delayMs > 0 ? await startDelayProxy(to, delayMs, serverCpu) : null;
+  return { target: { nodes: [proxy?.address ?? to], isCluster: false }, close: () => proxy?.stop() };
+}
+
+async function openLoad(
+  row: RoundTripRow,
+  choices: ConnectChoices,
+  target: Target,
+  { sideName }: SampleContext,
+): Promise<{ side: Side; pass: Pass }> {
+  const side = createSide(sideName);
+  await side.connect(target, choices);
+  const { kind, width, delayMs, operations = "mixed16" } = row;
+  const load = await side.prepare({ kind, width, operations: operationsOf(operations) });
+  return {
+    side,
+    pass: (durationMs, record) =>
+      load(new Clock(Math.max(durationMs, delayMs * LEAST_ROUND_TRIPS), 0, 1), record),
+  };
+}
+
+async function measurePass(pass: Pass, durationMs: number): Promise<Figures> {
   const latencies = new LatencyRecorder();
   const meter = new Meter();
   meter.start();
   // Two looks at the clock per command do not matter here: the line is the bottleneck.
-  const figures = await meter.stop(await pass(context.budget.measureMs, latencies.record));
-  await side.close();
-  proxy?.stop();
+  const figures = await meter.stop(await pass(durationMs, latencies.record));
   return { ...figures, ...latencies.quantiles() };
 }
