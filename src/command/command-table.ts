@@ -162,6 +162,9 @@ export function isRead({ spec, args }: { spec: CommandSpec; args: readonly Argum
   return (flagsFor(spec, args) & CommandFlag.Readonly) !== 0;
 }
 
+/** Commands with none of these flags never go alone because of their kind. */
+export const MAY_GO_ALONE = CommandFlag.NeverAutoPipelined | CommandFlag.DependsOnArguments;
+
 /** True if a command never joins an automatic batch: because of its kind, or because `names` contains it. */
 export function goesAlone(spec: CommandSpec, args: readonly Argument[], names: ReadonlySet<string>): boolean {
   if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;
