@@ -252,7 +252,7 @@ export class CacheStore {
 
   private forget(node: KeyNode): void {
     this.nodes.delete(node.key);
-    if (this.isSharded) this.slots.get(slotOfKey(node.key))?.delete(node);
+    if (this.isSharded) this.takeFromSlot(node);
     this.bytes -= sizeOfNode(node);
   }
 
@@ -261,6 +261,13 @@ export class CacheStore {
     const nodes = this.slots.get(slot);
     if (nodes === undefined) this.slots.set(slot, new Set([node]));
     else nodes.add(node);
+  }
+
+  private takeFromSlot(node: KeyNode): void {
+    const slot = slotOfKey(node.key);
+    const nodes = this.slots.get(slot);
+    nodes?.delete(node);
+    if (nodes?.size === 0) this.slots.delete(slot);
   }
 
   private unlist(reply: CachedReply): void {

@@ -140,6 +140,15 @@ describe("the store of a cache", () => {
     expect(store.dropSlot(slotOfKey("y"))).to.deep.equal([]);
   });
 
+  it("keeps nothing of a slot without keys", () => {
+    const store = new CacheStore(1e6, true);
+    for (let index = 0; index < 100; index++) {
+      keep(store, ask("get", `${index}`), "value");
+      store.drop(`${index}`);
+    }
+    expect((store as unknown as { slots: ReadonlyMap<number, unknown> }).slots.size).to.equal(0);
+  });
+
   it("drops what came over a connection, and no more", () => {
     const store = new CacheStore(1e6, true);
     const other = new TrackedConnection({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000, true);

@@ -122,4 +122,23 @@ describe("deadlines", () => {
     clock.tick(31_000);
     expect(targets[2]?.expiredAtMs).to.have.length(1);
   });
+
+  it("catches up at once when the clock has advanced by years", () => {
+    const nowMs = { value: 0 };
+    let work = (): void => {};
+    const own = new Deadlines({
+      clockMs: () => nowMs.value,
+      startTimer: (next, delayMs) => {
+        work = next;
+        return setTimeout(next, delayMs);
+      },
+      stopTimer: (timer) => clearTimeout(timer),
+    });
+    const expired: string[] = [];
+    own.schedule({ onExpired: () => expired.push("soon") }, 20);
+    own.schedule({ onExpired: () => expired.push("never") }, 1e15);
+    nowMs.value = 1e13;
+    work();
+    expect(expired).to.deep.equal(["soon"]);
+  });
 });
