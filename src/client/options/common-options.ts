@@ -80,9 +80,9 @@ export interface AnyClientOptions {
   lazyConnect?: boolean | undefined;
   /**
    * The written commands without a reply that the client sends again after a lost connection: all (`at-least-once`),
-   * only the reads (`reads-only`), or no commands (`at-most-once`). The others fail with the code `OUTCOME_UNKNOWN`. When the watchdog
-   * finds that a server cannot be reached, `at-least-once` counts as `reads-only`, because the server may still run the
-   * commands. `with({ retry })` applies even then.
+   * only the reads (`reads-only`), or no commands (`at-most-once`). The others fail with the code `OUTCOME_UNKNOWN`.
+   * When the watchdog finds that a server cannot be reached, `at-least-once` counts as `reads-only`, because the
+   * server may still run the commands. `with({ retry })` applies even then.
    * @default "at-least-once"
    */
   retryPolicy?: RetryPolicy | undefined;
