@@ -10,16 +10,6 @@ import { serverKinds } from "../support/shared-servers";
 
 const KEYS = 600;
 
-/** A cluster that has just been formed does not list its replicas yet. */
-async function untilComplete(cluster: Cluster): Promise<void> {
-  const isComplete = async (): Promise<boolean> => {
-    await cluster.refreshSlotsCache();
-    return cluster.nodes("slave").length === 3;
-  };
-  await untilClusterReady(cluster);
-  await waitUntil(isComplete, { timeoutMs: 10_000, what: "three replicas" });
-}
-
 async function fill(cluster: Cluster): Promise<Set<string>> {
   const keys = Array.from({ length: KEYS }, (_, i) => `scan:${i}`);
   const pipeline = cluster.pipeline();
@@ -34,7 +24,8 @@ for (const kind of serverKinds()) {
 
     it("a command reaches every node of its role, and the replies are by node", async () => {
       const cluster = fixture.connect();
-      await untilComplete(cluster);
+      await fixture.untilReplicasAreListed();
+      await untilClusterReady(cluster);
       await fill(cluster);
       const masters = (await fixture.cluster.masters()).map(({ port }) => `127.0.0.1:${port}`).sort();
       const sizes = await cluster.onAll("dbsize");
@@ -71,7 +62,8 @@ for (const kind of serverKinds()) {
 
     it("errors are by node, and hide no reply", async () => {
       const cluster = fixture.connect();
-      await untilComplete(cluster);
+      await fixture.untilReplicasAreListed();
+      await untilClusterReady(cluster);
       const [first] = await fixture.cluster.masters();
       if (first === undefined) throw new Error("no master");
       await first.command("CONFIG", "SET", "maxmemory-samples", "7");
