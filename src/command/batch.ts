@@ -136,10 +136,8 @@ export function isIndependent(batch: Batch | null): boolean {
   return batch === null || batch.kind === BatchKind.Automatic;
 }
 
-/** The union of the commands' flags; a complete batch knows it already. */
+/** The union of the commands' flags. */
 export function flagsOf(commands: readonly Readonly<BatchMember>[]): number {
-  const batch = commands[0]?.batch;
-  if (batch !== null && batch !== undefined && batch.size === commands.length) return batch.flags;
   let flags = 0;
   for (const command of commands) flags |= command.spec.flags;
   return flags;

@@ -59,6 +59,8 @@ export class AutoPipeliner implements Dispatcher {
   /** The batch of the current turn, while it is not full. */
   private open: Batch | null = null;
   private openBytes = 0;
+  /** With an adaptive window: the last command of the open batch, which stands for the others without a batch. */
+  private last: Command | null = null;
   /** Batches that are open or unanswered. */
   private inFlight = 0;
   private isScheduled = false;
@@ -123,7 +125,12 @@ export class AutoPipeliner implements Dispatcher {
     const { open } = this;
     // The same as below, in half the time, for most commands. No command is collected while a batch is open.
     if (open !== null && this.isPlain && (command.spec.flags & MAY_GO_ALONE) === 0) {
-      open.add(command);
+      // A window of many batches needs no exact end: a count in each command costs 3 % of its time.
+      if (this.adaptive === null) open.add(command);
+      else {
+        this.last = command;
+        open.size++;
+      }
       this.next.dispatch(command);
       return;
     }
@@ -227,8 +234,10 @@ export class AutoPipeliner implements Dispatcher {
 
   /** Ends the batch: further commands belong to the next one. */
   private close(): void {
-    const { open } = this;
+    const { open, last } = this;
     this.open = null;
+    this.last = null;
+    if (last !== null && !last.isSettled) open?.add(last);
     open?.settleOne();
   }
 

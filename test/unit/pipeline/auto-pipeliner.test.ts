@@ -154,6 +154,42 @@ describe("AutoPipeliner", () => {
     expect(below.sizes).to.deep.equal([1, 1, 2]);
   });
 
+  it("an adaptive window counts a batch until its last command has settled", async () => {
+    const { auto } = setUp({ maxInFlight: "adaptive" });
+    const settle = (command: Command): void => command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
+    // Quick replies narrow the window to its minimum.
+    for (const start = auto.windowSize; auto.windowSize === start || auto.windowSize > 16; ) {
+      const only = send(auto);
+      await turn();
+      settle(only);
+    }
+    const [first, second, last] = [send(auto), send(auto), send(auto)];
+    for (let n = 1; n < auto.windowSize; n++) {
+      await turn();
+      send(auto);
+    }
+    await turn();
+    const waiting = send(auto);
+    settle(first);
+    settle(second);
+    expect(auto.gathered).to.deep.equal([waiting]);
+    settle(last);
+    expect(auto.gathered).to.deep.equal([]);
+  });
+
+  it("an adaptive window does not wait for a last command that was given up in its turn", async () => {
+    const { auto } = setUp({ maxInFlight: "adaptive" });
+    const only = send(auto);
+    const [second, last] = [send(auto), send(auto)];
+    last.fail(new Error("given up"));
+    await turn();
+    const size = auto.windowSize;
+    only.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
+    // The batch was measured although its second command has no reply.
+    expect(auto.windowSize).to.be.below(size);
+    expect(second.isSettled).to.equal(false);
+  });
+
   it("flushes before a command that may not wait, in any letter case, and before an explicit batch", () => {
     for (const name of ["SELECT", "blpop", "Watch", "subscribe", "exec", "client"]) {
       const { auto, below } = setUp();
