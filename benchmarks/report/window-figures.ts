@@ -54,8 +54,8 @@ const GOALS: readonly Goal[] = [
     leastOps: 0.95,
     mostP50: 1.1,
     how:
-      "The two take turns in one process, which is warmed up for both. So these ratios compare them, not the columns above. " +
-      "A ratio is the median of those of all processes.",
+      "The two take turns, each in its own process. So these ratios compare them, not the columns above. " +
+      "A ratio is the median of those of all rounds.",
   },
 ];
 

@@ -14,7 +14,7 @@ interface Mode {
   readonly title: string;
   readonly choices: ConnectChoices;
   readonly sides: readonly SideName[];
-  /** Takes turns with the option off in one process. */
+  /** Takes turns with the option off. */
   readonly isBesideOff?: true;
 }
 

@@ -7,6 +7,7 @@ import type { Address, ConnectChoices, LoopKind, Side, Target } from "../sides/s
 import { startDelayProxy } from "../support/child-process";
 import { Clock } from "../support/clock";
 import { type OperationSet, operationsOf } from "../support/dataset";
+import { type LoadProcess, startLoad } from "../support/load-turns";
 import { type Figures, Meter } from "../support/meter";
 import { CPU, OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
 import { LatencyRecorder, spreadOf } from "../support/statistics";
@@ -24,7 +25,7 @@ export const DELAYS_MS: readonly number[] = [0.05, 1, 10, 250];
 /** Every pattern is measured for so many round trips at least. */
 const LEAST_ROUND_TRIPS = 5;
 /** Two settings that take turns have so many each, each half as long as another measurement. */
-const TURNS = 6;
+const TURNS = 8;
 const TURNS_PER_MEASURE = 2;
 /** The figures of a setting divided by those of the setting beside it, by the name of the figure. */
 export const RATIOS: ReadonlyMap<string, string> = new Map(
@@ -158,7 +159,7 @@ export const roundTrips: Scenario<RoundTripRow> = {
 
 export async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Promise<Figures> {
   const line = await openLine(row, context);
-  const { side, pass } = await openLoad(row, row.choices, line.target, context);
+  const { side, pass } = await openLoad(row, line.target, context.sideName);
   await pass(context.budget.warmMs);
   const figures = await measurePass(pass, context.budget.measureMs);
   await side.close();
@@ -167,8 +168,9 @@ export async function measureRoundTrips(row: RoundTripRow, context: SampleContex
 }
 
 /**
- * Two settings of one client take turns in one process. Their ratios are steadier than those of separate processes,
- * because a disturbance of the machine lasts longer than a turn. The other figures are those of the row's own setting.
+ * Two settings of one client take turns, each in a process of its own. Their ratios are steadier than those of
+ * processes that follow each other, because a disturbance of the machine lasts longer than a turn. In one process, each
+ * setting would run the code that the engine has compiled for both. The other figures are those of the row's own setting.
  */
 export async function measureBeside(
   row: RoundTripRow,
@@ -176,18 +178,20 @@ export async function measureBeside(
   context: SampleContext,
 ): Promise<Figures> {
   const line = await openLine(row, context);
-  const own = await openLoad(row, row.choices, line.target, context);
-  const beside = await openLoad(row, other, line.target, context);
-  for (const { pass } of [own, beside]) await pass(context.budget.warmMs);
+  const { sideName } = context;
+  const [own, beside] = [row.choices, other].map((choices) =>
+    startLoad({ row: { ...row, choices }, target: line.target, sideName }),
+  ) as [LoadProcess, LoadProcess];
+  for (const load of [own, beside]) await load.pass(context.budget.warmMs);
   const turns: { own: Figures; beside: Figures }[] = [];
   const turnMs = context.budget.measureMs / TURNS_PER_MEASURE;
   for (let turn = 0; turn < TURNS; turn++) {
     const isFirst = turn % 2 === 0;
-    const early = await measurePass((isFirst ? own : beside).pass, turnMs);
-    const late = await measurePass((isFirst ? beside : own).pass, turnMs);
+    const early = await (isFirst ? own : beside).pass(turnMs);
+    const late = await (isFirst ? beside : own).pass(turnMs);
     turns.push(isFirst ? { own: early, beside: late } : { own: late, beside: early });
   }
-  for (const { side } of [own, beside]) await side.close();
+  for (const load of [own, beside]) load.stop();
   line.close();
   const median = (figureOf: (turn: (typeof turns)[number]) => number): number =>
     spreadOf(turns.map(figureOf)).median;
@@ -199,7 +203,7 @@ export async function measureBeside(
   return figures;
 }
 
-type Pass = (durationMs: number, record?: (ms: number) => void) => Promise<number>;
+export type Pass = (durationMs: number, record?: (ms: number) => void) => Promise<number>;
 
 async function openLine(
   { delayMs }: RoundTripRow,
@@ -210,14 +214,13 @@ async function openLine(
   return { target: { nodes: [proxy?.address ?? to], isCluster: false }, close: () => proxy?.stop() };
 }
 
-async function openLoad(
+export async function openLoad(
   row: RoundTripRow,
-  choices: ConnectChoices,
   target: Target,
-  { sideName }: SampleContext,
+  sideName: SideName,
 ): Promise<{ side: Side; pass: Pass }> {
   const side = createSide(sideName);
-  await side.connect(target, choices);
+  await side.connect(target, row.choices);
   const { kind, width, delayMs, operations = "mixed16" } = row;
   const load = await side.prepare({ kind, width, operations: operationsOf(operations) });
   return {
@@ -227,7 +230,7 @@ async function openLoad(
   };
 }
 
-async function measurePass(pass: Pass, durationMs: number): Promise<Figures> {
+export async function measurePass(pass: Pass, durationMs: number): Promise<Figures> {
   const latencies = new LatencyRecorder();
   const meter = new Meter();
   meter.start();
