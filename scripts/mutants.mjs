@@ -3,7 +3,7 @@
  * test notices survives and is printed: a rule without a test, or code without an effect.
  *
  *   npm run mutants -- src/link src/cluster --count=30 --seed=1
- *   npm run mutants -- src/link/watchdog.ts --tests=link
+ *   npm run mutants -- src/link/liveness.ts --tests=link
  *   npm run mutants -- src/link/intake.ts:96 --tests=link/link.test.ts
  *
  * A line is one of the compiled file, as printed for a survivor: all its mutants are tried.

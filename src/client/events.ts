@@ -1,14 +1,14 @@
 /** Emits events of a client without crashing the process. */
 
 import type { EventEmitter } from "node:events";
-import { KIND_NAMES, type SubscriptionKind } from "../connection/subscriptions";
+import type { SubscriptionKind } from "../connection/subscriptions";
 import { type Message, MessagePart } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 
 /** For readers of messages: the server refuses a subscribed name from now on. */
 export function emitRefusal(client: EventEmitter, kind: SubscriptionKind, name: Buffer, error: Error): void {
-  callUser(() => client.emit("nameRefused", KIND_NAMES[kind], String(name), error));
+  callUser(() => client.emit("nameRefused", kind, String(name), error));
 }
 
 /** The same events with Buffers. */

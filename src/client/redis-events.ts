@@ -11,7 +11,7 @@ import type { SubscriptionGap, SubscriptionKind } from "../connection/subscripti
 import { ConnectionClosedError } from "../errors";
 import { askProvider } from "../link/credential-provider";
 import { endCommands } from "../link/leftovers";
-import type { LinkDeps, LinkListener, MoverMaker, Takeover } from "../link/link-options";
+import type { LinkDeps, LinkListener, Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explainReply } from "../observability/hints";
 import type { Message } from "../protocol/message";
@@ -62,7 +62,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
 
   /** The counts of the connections of the client. */
   readonly counts = new ConnectionCounts();
-  readonly makeMover: MoverMaker | null;
+  readonly makeMover: ReturnType<typeof moverMaker>;
 
   constructor(
     private readonly client: EventfulClient,

@@ -18,9 +18,6 @@ import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 /** In commands: the list keeps the memory of its greatest length, so an empty one is replaced after so many. */
 const RENEWED_AFTER = 65_536;
 
-/** In commands: copying them one by one takes longer from here on. */
-const WHOLE_FROM = 1024;
-
 /** The unanswered commands, each list in order: those that were written, and those that were not. */
 export interface Left {
   readonly sent: readonly Command[];
@@ -32,7 +29,6 @@ export class CommandQueue {
   /** The commands before the first unsent one. */
   private taken = 0;
   inFlight = 0;
-  /** Replies taken so far. */
   answered = 0;
   private renewAt = RENEWED_AFTER;
   /** The number of commands at which settled ones are removed. */
@@ -52,14 +48,8 @@ export class CommandQueue {
     if (this.list.push(command) >= this.sweepAt) this.sweep();
   }
 
-  /** An empty queue takes a batch as a whole, so that `exec()` of very many commands blocks for one copy only. */
   pushBatch(commands: readonly Command[]): void {
-    if (commands.length < WHOLE_FROM || this.list.length > 0)
-      for (const command of commands) this.push(command);
-    else {
-      for (const command of commands) if (!command.isSettled) command.state = CommandState.Queued;
-      this.list = new Denque(commands as Command[]);
-    }
+    for (const command of commands) this.push(command);
   }
 
   /**
@@ -96,12 +86,10 @@ export class CommandQueue {
     return command;
   }
 
-  /** The youngest command that matches the test. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
     return this.pending().findLast(isWanted);
   }
 
-  /** All unsent and unanswered commands, in order. */
   pending(): readonly Command[] {
     return this.list.toArray().filter(isKept);
   }
@@ -121,7 +109,6 @@ export class CommandQueue {
     this.list = new Denque(this.list.toArray().map(replace));
   }
 
-  /** Empties the queue and returns the written and the unwritten commands, both in order. */
   takeAll(): Left {
     const all = this.list.toArray();
     const left = { sent: all.slice(0, this.taken).filter(isKept), unsent: all.slice(this.taken) };

@@ -9,7 +9,6 @@ import { RoundTrips } from "./round-trips";
 export const FLUSH_SIZES = 16;
 
 export class ConnectionCounts {
-  /** Flushes of all connections of the process. */
   static flushes = 0;
 
   flushes = 0;

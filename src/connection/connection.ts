@@ -49,8 +49,11 @@ export interface ConnectionLife {
   onClose(): void;
 }
 
-/** Notified of a silence that ends with the next command. */
+/** Watches whether the connection is alive. */
 export interface SilenceListener {
+  /** No command is queued, so it does not run; the next command wakes it. */
+  readonly isAsleep: boolean;
+  wake(): void;
   /** The shortest silence that counts. */
   readonly doubtAfterMs: number;
   /** `first` is about to be queued on an idle connection. */
@@ -103,7 +106,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   readyAtMs = 0;
   /** The time from the open socket to the end of the handshake: a few round trips. */
   handshakeMs = 0;
-  /** Null: silence before a command has no meaning. */
+  /** Null: silence has no meaning. */
   silenceListener: SilenceListener | null = null;
   /** The fault in the received bytes or replies, if that closed the connection. */
   protocolError: Error | null = null;
@@ -118,8 +121,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** Identifies one run of one server, if the handshake returned it. */
   serverRunId: string | null = null;
   isMonitoring = false;
-  /** The watchdog, while it does not run because no reply is due; the next write wakes it. */
-  sleepingWatchdog: WriterSource["sleepingWatchdog"] = null;
   /** Commands queued now are written at the end of the task, with any policy. */
   writesAtTaskEnd = false;
   /** Null: the server may stay silent without limit. */
@@ -359,6 +360,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private endSilence(first?: Command): void {
     const { silenceListener } = this;
     if (silenceListener === null || this.queue.unsent > 0) return;
+    if (silenceListener.isAsleep) silenceListener.wake();
     const nowMs = clockMs();
     const offsetMs = dateMs() - nowMs;
     const silentMs = nowMs - this.lastActivityMs + Math.max(0, offsetMs - this.offsetMs);

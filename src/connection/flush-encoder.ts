@@ -49,7 +49,6 @@ export function isTraced(listener: WriteListener | null): listener is WriteListe
   return listener !== null && (listener.isLogging || writeWatch.watcher !== null || commandChannel.isHeard);
 }
 
-/** The flush that is being filled. */
 export interface Flush {
   readonly output: OutputBuffer;
   /** It ends at the first command that reaches this many bytes, unless the commands are few and large. */

@@ -16,7 +16,6 @@ import { serverFor, type WriteListener } from "./flush-encoder";
 
 /** The server may delay their replies. */
 const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
-/** No round trip is being measured. */
 const UNMEASURED = -1;
 
 const debug = debugLog("flush");
@@ -61,7 +60,6 @@ export class FlushMeter {
     else if (this.timedPlace === UNMEASURED || flushChannel.isHeard) this.beganMs = clockMs();
   }
 
-  /** The flush has been written. */
   end(bytes: number, isStalled: boolean): void {
     const { counts, queue, place } = this;
     const commands = queue.answered + queue.inFlight - place;
@@ -102,7 +100,6 @@ export class FlushMeter {
     this.cause = "drain";
   }
 
-  /** The connection is closed. */
   close(): void {
     this.drained();
     for (const { context } of this.pending.splice(0)) {

@@ -26,6 +26,7 @@
 import { atExit, type ExitWork } from "../util/at-exit";
 import { sharesTimers } from "../util/runtime";
 import { atTurnEnd, clockMs, nextTick, threadTimes } from "../util/scheduling";
+import { callUser } from "../util/user-code";
 
 export interface Flushable {
   /** Set while a flush is scheduled; owned by the scheduler. */
@@ -156,23 +157,12 @@ export class FlushScheduler implements ExitWork {
     const due = this.scheduled;
     this.scheduled = count === due.length ? [] : due.slice(count);
     this.dueCount = Math.max(0, this.dueCount - count);
-    let next = 0;
-    try {
-      while (next < count) {
-        const one = due[next++] as Flushable;
-        one.isScheduled = false;
-        one.flush();
-      }
-    } finally {
+    for (let i = 0; i < count; i++) {
+      const one = due[i] as Flushable;
+      one.isScheduled = false;
       // An error in one flush must not stop the others.
-      if (next < count) this.putBack(due.slice(next, count));
+      callUser(() => one.flush());
     }
-  }
-
-  private putBack(rest: Flushable[]): void {
-    this.scheduled = [...rest, ...this.scheduled];
-    this.dueCount = 0;
-    this.scheduleTurnEnd();
   }
 
   /** `process.exit()` runs neither ticks nor turns: earlier commands are written here. */
@@ -184,7 +174,6 @@ export class FlushScheduler implements ExitWork {
   }
 }
 
-/** The scheduler of this thread. */
 export const flushScheduler = new FlushScheduler(true);
 
 /** The scheduler of a connection: the thread's, or a separate one if the runtime does not share timers. */

@@ -44,7 +44,6 @@ export interface Credentials {
   readonly password?: string | null | undefined;
 }
 
-/** The default of `maxLoadingRetryTime`. */
 export const DEFAULT_LOADING_RETRY_MS = 10_000;
 
 export type HandshakeOutcome =
@@ -90,7 +89,6 @@ export function request(connection: Connection, name: string, args: unknown[]): 
   return new Promise((resolve) => send(connection, name, args, new Request(resolve)));
 }
 
-/** The arguments of the HIMPORT that prepares a fieldset. */
 export function prepareArgumentsOf({ name, fields }: Fieldset): Argument[] {
   return ["PREPARE", name, ...fields];
 }
@@ -102,26 +100,19 @@ function send(connection: Connection, name: string, args: unknown[], completion:
   else connection.dispatch(command);
 }
 
-/** The databases that a connection must be able to select. */
-export interface Databases {
-  /** The database that is selected when it is ready. */
-  readonly db: number;
-  /** Those of waiting commands: none may run in another database because its SELECT was refused. */
-  readonly otherDbs?: readonly number[];
-}
-
-/** The settings of the client. */
-export interface Introduction extends Databases {
+export interface Introduction {
+  /**
+   * The connection must be able to select them. They include those of waiting commands: none may run in another
+   * database because its SELECT was refused. The last one is selected when it is ready.
+   */
+  readonly databases: readonly number[];
   readonly options: HandshakeOptions;
   readonly credentials: Credentials;
 }
 
-/** Receives the course of a handshake. */
 export interface HandshakeListener {
   /** An error that does not end the connection. */
   onError(error: Error): void;
-  /** Commands follow the handshake in the same write. */
-  isFollowed?(): boolean;
   /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
   onSecondLogin?(): void;
   /** Called once, while its last reply is processed: replies to commands behind the handshake follow. */
@@ -157,12 +148,13 @@ class Handshake {
 
   begin(protocol: 2 | 3): void {
     const { connection, introduction } = this;
-    const { options, credentials } = introduction;
+    const { databases, options, credentials } = introduction;
     this.unanswered++;
     if (protocol === 2) connection.setProtocol(2);
     const words = wordsOfLogin(credentials, protocol);
     if (words !== null) this.ask(...words);
-    for (const db of databasesOf(introduction)) this.ask("select", [String(db)]);
+    // A new connection has database 0.
+    if (databases.some((db) => db !== 0)) for (const db of databases) this.ask("select", [String(db)]);
     this.addFormalities();
     // With RESP3, HELLO returns it. The server identifies this connection by it.
     if (protocol === 2 && !options.disableClientInfo) this.ask("client", ["ID"]);
@@ -236,9 +228,8 @@ class Handshake {
     }
     connection.setProtocol(2);
     if (disableClientInfo) return;
-    // The outcome must be known before the replies to commands behind the handshake.
-    if (this.listener.isFollowed?.() === true) void noteClientId(connection);
-    else this.ask("client", ["ID"]);
+    // Not a part of the handshake: its outcome must be known before the replies to commands behind it.
+    void noteClientId(connection);
   }
 
   private repeat(): void {
@@ -305,11 +296,6 @@ function mapOf(list: readonly Reply[]): Record<string, Reply> {
   for (let index = 0; index + 1 < list.length; index += 2)
     map[String(list[index])] = list[index + 1] as Reply;
   return map;
-}
-
-/** The databases to select, in this order; a new connection has 0. */
-function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
-  return db === 0 && otherDbs.length === 0 ? [] : [...otherDbs, db];
 }
 
 /** Without any, the connection belongs to the user `default`, who needs no password. */

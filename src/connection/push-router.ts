@@ -21,7 +21,6 @@ import {
   type Subscriptions,
 } from "./subscriptions";
 
-/** Receives unrequested messages of the server. */
 export interface MessageListener {
   /** The message is valid until the call returns. */
   onMessage(message: Message): void;
@@ -33,7 +32,6 @@ export interface MessageListener {
   onMonitorLine(line: string): void;
 }
 
-/** The collaborators of the router. */
 export interface PushDeps {
   /** The confirmed subscriptions. They outlive the connection. */
   readonly subscriptions: Subscriptions;

@@ -9,10 +9,10 @@ import { type Batch, BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 
 export class ScriptMemory {
-  private known: Set<string> | null = null;
+  private readonly known = new Set<string>();
   /** The explicit batch that is being written, and the scripts that it has sent. */
   private batch: Batch | null = null;
-  private inBatch: Set<string> | null = null;
+  private inBatch = new Set<string>();
 
   /** Sets the name and the first argument of a script command. */
   choose(command: Command): void {
@@ -24,27 +24,21 @@ export class ScriptMemory {
       return;
     }
     seen.add(script.sha);
-    this.known ??= new Set();
     this.known.add(script.sha);
     command.become(script.byText, script.lua);
   }
 
   /** The server replied NOSCRIPT. */
   forget(sha: string): void {
-    this.known?.delete(sha);
-    this.inBatch?.delete(sha);
+    this.known.delete(sha);
+    this.inBatch.delete(sha);
   }
 
   private scopeOf({ extra, group }: Command): Set<string> {
     const batch = extra?.scriptBatch ?? (group?.kind === BatchKind.Transaction ? group : null);
-    if (batch === null) {
-      this.known ??= new Set();
-      return this.known;
-    }
-    if (this.batch !== batch || this.inBatch === null) {
-      this.batch = batch;
-      this.inBatch = new Set();
-    }
+    if (batch === null) return this.known;
+    if (this.batch !== batch) this.inBatch = new Set();
+    this.batch = batch;
     return this.inBatch;
   }
 }

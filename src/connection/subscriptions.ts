@@ -5,18 +5,9 @@
 
 import { clockMs } from "../util/scheduling";
 
-export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
+/** The values are the names in options. */
+export const SubscriptionKind = { Channel: "channel", Pattern: "pattern", Shard: "shard" } as const;
 export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
-
-/** The kinds by their names in options. */
-export const KINDS = {
-  channel: SubscriptionKind.Channel,
-  pattern: SubscriptionKind.Pattern,
-  shard: SubscriptionKind.Shard,
-} as const;
-
-/** The inverse of `KINDS`. */
-export const KIND_NAMES = Object.keys(KINDS) as readonly (keyof typeof KINDS)[];
 
 /** The commands that subscribe and unsubscribe, by kind. */
 export const SUBSCRIBING = {
@@ -42,8 +33,7 @@ export const SUBSCRIPTION_CHANGES: ReadonlyMap<string, SubscriptionChange> = new
 export class Subscriptions {
   /** A field, because it is read for each reply. */
   isEmpty = true;
-  /** One set of each kind, from the first subscription on. */
-  private sets: readonly Set<string>[] | null = null;
+  private sets: { [Kind in SubscriptionKind]?: Set<string> } = {};
 
   constructor(
     /** Called after each change. */
@@ -52,42 +42,41 @@ export class Subscriptions {
 
   /** The number of subscriptions of all kinds. */
   get count(): number {
-    return (this.sets ?? []).reduce((sum, set) => sum + set.size, 0);
+    return Object.values(this.sets).reduce((sum, set) => sum + set.size, 0);
   }
 
   size(kind: SubscriptionKind): number {
-    return this.sets?.[kind]?.size ?? 0;
+    return this.sets[kind]?.size ?? 0;
   }
 
   has(kind: SubscriptionKind, name: Buffer): boolean {
-    return this.sets?.[kind]?.has(name.toString("latin1")) === true;
+    return this.sets[kind]?.has(name.toString("latin1")) === true;
   }
 
   add(kind: SubscriptionKind, name: Buffer): void {
-    this.sets ??= [new Set(), new Set(), new Set()];
-    this.sets[kind]?.add(name.toString("latin1"));
+    (this.sets[kind] ??= new Set()).add(name.toString("latin1"));
     this.noteChange();
   }
 
   delete(kind: SubscriptionKind, name: Buffer): void {
-    this.sets?.[kind]?.delete(name.toString("latin1"));
+    this.sets[kind]?.delete(name.toString("latin1"));
     this.noteChange();
   }
 
   names(kind: SubscriptionKind): Buffer[] {
-    return Array.from(this.sets?.[kind] ?? [], (name) => Buffer.from(name, "latin1"));
+    return Array.from(this.sets[kind] ?? [], (name) => Buffer.from(name, "latin1"));
   }
 
   /** The same names; later changes of either set do not affect the other one. */
   copy(): Subscriptions {
     const copy = new Subscriptions();
-    copy.sets = this.sets?.map((set) => new Set(set)) ?? null;
+    for (const kind of Object.values(SubscriptionKind)) copy.sets[kind] = new Set(this.sets[kind]);
     copy.isEmpty = this.isEmpty;
     return copy;
   }
 
   clear(): void {
-    this.sets = null;
+    this.sets = {};
     this.noteChange();
   }
 

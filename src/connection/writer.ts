@@ -36,8 +36,6 @@ export interface WriterSource {
   lastActivityMs: number;
   /** Commands queued now are written at the end of the task, with any policy. */
   readonly writesAtTaskEnd: boolean;
-  /** Woken by a write after which a reply is due; null: it is awake, or absent. */
-  sleepingWatchdog: { wake(): void } | null;
   /** Started after a write; null: the server may stay silent without limit. */
   readonly socketTimeout: { windUp(): void } | null;
   /** A part of a command is in the buffer, or the socket has thrown: the connection cannot continue. */
@@ -198,7 +196,7 @@ export class Writer implements Flushable, Flush {
       return;
     const { unsent } = queue;
     if (unsent === 0 || !socket.writable) return;
-    if (queue.inFlight === 0) this.endIdle();
+    if (queue.inFlight === 0) source.lastActivityMs = clockMs();
     this.meter.begin(source.lastActivityMs);
     const trouble = this.fill(unsent);
     if (trouble !== null) {
@@ -215,15 +213,6 @@ export class Writer implements Flushable, Flush {
     }
     if (source.socketTimeout !== null) source.socketTimeout.windUp();
     if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn(this);
-  }
-
-  private endIdle(): void {
-    const { source } = this;
-    source.lastActivityMs = clockMs();
-    const { sleepingWatchdog } = source;
-    if (sleepingWatchdog === null) return;
-    source.sleepingWatchdog = null;
-    sleepingWatchdog.wake();
   }
 
   private fill(unsent: number): Error | null {

@@ -1,17 +1,29 @@
 /**
  * Sends a link's commands to its current connection. Tracks the server's selected database and inserts a SELECT
  * before a command that was issued for another one.
+ *
+ * Waiting commands are sent behind the handshake of a new connection, in the same write, which saves a round trip.
+ * If the handshake fails, they are withdrawn: their replies are dropped, and they wait as if never written. Only
+ * commands that do no harm in that case are sent early. Reads never do. A write does none if a refused login or
+ * database cannot make it run as another user or elsewhere, and if it may be sent again. The outcome of the
+ * handshake is known before the first reply to an early command.
  */
 
 import { isIndependent } from "../command/batch";
-import { type Command, Origin } from "../command/command";
+import { Command, CommandState, IGNORED, issuedBy, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { flagsFor, isRead } from "../command/command-table";
 import { ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
+import { type Credentials, hasAny } from "../connection/handshake";
+import { ReplyError } from "../errors";
+import { isTransientRefusal, isTurnedAway } from "../observability/hints";
+import { isCertain } from "../util/error-hint";
 import { LatePart } from "../util/late-part";
-import { EarlyCommands, type EarlyDeps } from "./early-commands";
-import type { LinkDeps } from "./link-options";
+import { type AbstractConnector, takesAnyServer } from "./connector";
+import { type LinkDeps, type LinkOptions, retryPolicyOf } from "./link-options";
+import type { OfflineQueue } from "./offline-queue";
 import { DB_WHEN_SENT, SelectedDb } from "./selected-db";
 import type { Unblocker } from "./unblocker";
 
@@ -20,9 +32,31 @@ export const unblocking = new LatePart(
   () => require("./unblocker") as typeof import("./unblocker"),
 );
 
+/** Commands that depend on the state of the connection, hold it, or end it. */
+const NEVER_EARLY =
+  CommandFlag.NeverAutoPipelined | CommandFlag.Blocking | CommandFlag.Fieldsets | CommandFlag.WillDisconnect;
+
+export interface CurrentOwner {
+  readonly options: LinkOptions;
+  readonly connector: AbstractConnector;
+  readonly offline: OfflineQueue;
+  readonly subscriptions: { readonly isEmpty: boolean };
+  /**
+   * An attempt has failed since the link was last ready. A command that ends its connection may be the reason, and
+   * would never be given up: only losses of ready connections count.
+   */
+  readonly hasFailedAttempt: boolean;
+  /**
+   * The first attempt of a client of one server. After a failed attempt, another server may answer a write
+   * while the first one, silent so far, still runs it later.
+   */
+  readonly isFresh: boolean;
+}
+
 export class CurrentConnection {
   connection: Connection | null = null;
-  readonly early: EarlyCommands;
+  /** Commands that were sent behind a handshake without an outcome. */
+  early: readonly Command[] = [];
   /** Null until a call is given up that may be blocking on the server. */
   unblocker: Unblocker | null = null;
   /** The database that is selected on the server after all dispatched commands. */
@@ -31,13 +65,11 @@ export class CurrentConnection {
   private deciding: Command | null = null;
 
   constructor(
-    private readonly owner: EarlyDeps,
+    private readonly owner: CurrentOwner,
     private readonly deps: Pick<LinkDeps, "credentials" | "listener">,
     /** The database that the server has last confirmed: the next connection is ready only with it. */
     public agreed: number,
-  ) {
-    this.early = new EarlyCommands(this, owner);
-  }
+  ) {}
 
   /** A connection was opened; its handshake selects `db`. */
   open(db: number): void {
@@ -129,6 +161,54 @@ export class CurrentConnection {
     this.tell(before);
   }
 
+  /** Sends the waiting commands behind the handshake, up to the first one that must wait for the outcome. */
+  sendEarly(credentials: Credentials): void {
+    const { options, connector, offline, subscriptions, isFresh, hasFailedAttempt } = this.owner;
+    const { agreed: db } = this;
+    if (hasFailedAttempt || !takesAnyServer(connector)) return;
+    // A custom stream may deliver replies at any time, also before the listeners of `ready` have run.
+    if (!subscriptions.isEmpty || options.monitor || this.connection?.isOwnSocket !== true) return;
+    const mayWrite = isFresh && db === 0 && !hasAny(credentials);
+    const sent: Command[] = [];
+    offline.drain(
+      (command) => {
+        sent.push(command);
+        this.send(command);
+      },
+      (command) =>
+        command.db !== db || !isEarly(command) || !(isRead(command) || (mayWrite && this.mayRepeat(command))),
+    );
+    this.early = sent;
+  }
+
+  /**
+   * The early commands wait again.
+   * @param refusal The reason; null: certainly no server has run them.
+   */
+  withdraw(refusal: Error | null): void {
+    const sent = new Set(this.early.filter((command) => !command.isSettled));
+    this.early = [];
+    if (sent.size === 0) return;
+    this.connection?.queue.replaceAll((command) => (sent.has(command) ? standIn(command) : command));
+    const hasRunNone = refusal === null || refusesAll(refusal);
+    for (const command of sent) {
+      if (!hasRunNone && command.state === CommandState.Sent && !isRead(command)) command.mayHaveRun = true;
+      if (command.extra !== null) command.extra.sentAtMs = 0;
+      if (command.group !== null) command.group.isStarted = false;
+      command.state = CommandState.Queued;
+    }
+    this.owner.offline.putBack([...sent]);
+  }
+
+  /** An error of the socket or the parser: after a certain mistake, no server has run them. */
+  onTrouble(error: Error): void {
+    if (isCertain(error)) this.withdraw(null);
+  }
+
+  private mayRepeat({ extra }: Command): boolean {
+    return (extra?.retryPolicy ?? retryPolicyOf(this.owner.options)) === "at-least-once";
+  }
+
   private selectAnew(db: number): void {
     this.request("select", [String(db)], this.selected.db);
     this.setDb(db);
@@ -153,4 +233,23 @@ export class CurrentConnection {
   private tell(before: number): void {
     if (this.selected.db !== before) this.deps.listener.onSelect(this.selected.db);
   }
+}
+
+function isEarly({ spec, args }: Command): boolean {
+  const flags = flagsFor(spec, args);
+  return (flags & CommandFlag.Known) !== 0 && (flags & NEVER_EARLY) === 0;
+}
+
+/** Whether the server answers every command behind its refusal with an error. */
+function refusesAll(error: Error): boolean {
+  if (!(error instanceof ReplyError)) return false;
+  const { message } = error;
+  return message.startsWith("NOAUTH ") || isTurnedAway(message) || isTransientRefusal(message);
+}
+
+/** Takes the place of a command and drops its reply. An unwritten one is skipped. */
+function standIn({ spec, wantsBuffers, state }: Command): Command {
+  const command = issuedBy(Origin.Connection, new Command(spec, [], wantsBuffers, IGNORED));
+  command.state = state === CommandState.Sent ? state : CommandState.Settled;
+  return command;
 }

@@ -11,9 +11,7 @@ import { ConnectionState } from "../connection/connection-state";
 import {
   beginHandshake,
   type Credentials,
-  type Databases,
   type HandshakeListener,
-  type HandshakeOptions,
   type HandshakeOutcome,
   judgeInfo,
   request,
@@ -38,16 +36,11 @@ import { startTimer, stopTimer } from "../util/scheduling";
 import { isThenable, toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { CredentialSource, ExpiringCredentials } from "./credentials";
+import type { LinkOptions } from "./link-options";
 import { checkPlainPort } from "./plain-port";
 
-export interface EstablishmentOptions extends HandshakeOptions {
-  readonly keepAlive?: number | undefined;
-  readonly noDelay?: boolean | undefined;
-  readonly connectTimeout?: number | undefined;
-}
-
 export interface EstablishmentDeps {
-  readonly options: EstablishmentOptions;
+  readonly options: LinkOptions;
   readonly connector: AbstractConnector;
   readonly source: CredentialSource;
   /** The server has refused the credentials of the previous attempt. */
@@ -56,17 +49,15 @@ export interface EstablishmentDeps {
 
 /** Sends commands behind a handshake, and withdraws them when they cannot be served. */
 export interface EarlySender {
-  readonly length: number;
-  send(credentials: Credentials): void;
+  sendEarly(credentials: Credentials): void;
   withdraw(refusal: Error | null): void;
 }
 
 export interface EstablishmentOwner {
-  /** The connector could not reach the server. */
   onUnreachable(error: Error): void;
   onNamedError(type: string, error: Error): void;
   /** Undefined: no commands follow the handshake. */
-  readonly current?: { readonly early: EarlySender };
+  readonly current?: EarlySender;
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /** The attempt failed. `isTransient`: the next one may succeed. Otherwise the server refused the client. */
   onRefused(error: Error, isTransient: boolean): void;
@@ -100,19 +91,19 @@ export class Establishment implements HandshakeListener {
     );
   }
 
-  /** The socket is open. The connection is ready once its database is selected. */
-  async introduce(databases: Databases): Promise<void> {
+  /** The socket is open. The connection is ready once the last of these databases is selected. */
+  async introduce(databases: readonly number[]): Promise<void> {
     const { options } = this.deps;
     this.tuneSocket();
     try {
       const credentials = await this.asked;
       this.credentials = credentials;
-      if (!this.isOver) beginHandshake(this.connection, { options, ...databases, credentials }, this);
+      if (!this.isOver) beginHandshake(this.connection, { options, databases, credentials }, this);
     } catch (error) {
       // The source of the credentials failed: it is asked again for the next attempt.
       this.onOutcome({ kind: "failed", error: toError(error), isTransient: true });
     }
-    if (!this.isOver) this.owner.current?.early.send(this.credentials);
+    if (!this.isOver) this.owner.current?.sendEarly(this.credentials);
   }
 
   /** Ends the attempt: it succeeded, failed, or its connection closed. */
@@ -165,12 +156,8 @@ export class Establishment implements HandshakeListener {
     this.owner.onNamedError("error", error);
   }
 
-  isFollowed(): boolean {
-    return (this.owner.current?.early.length ?? 0) > 0;
-  }
-
   onSecondLogin(): void {
-    if (!this.isOver) this.owner.current?.early.withdraw(null);
+    if (!this.isOver) this.owner.current?.withdraw(null);
   }
 
   onOutcome(outcome: HandshakeOutcome): void {
@@ -183,7 +170,7 @@ export class Establishment implements HandshakeListener {
         this.owner.onEstablished(outcome.info, this.credentials);
         return;
       case "loading":
-        this.owner.current?.early.withdraw(null);
+        this.owner.current?.withdraw(null);
         this.timer = startTimer(() => void this.askAgain(), outcome.delayMs);
         return;
       case "failed":

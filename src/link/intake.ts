@@ -30,7 +30,6 @@ export interface IntakeOwner {
 }
 
 export class Intake {
-  /** The commands of a batch are being taken one by one. */
   isInBatch = false;
 
   constructor(

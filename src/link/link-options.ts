@@ -5,17 +5,16 @@
 
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
-import type { Connection, ConnectionDeps, ConnectionLife, ConnectionOptions } from "../connection/connection";
+import type { Connection, ConnectionDeps, ConnectionOptions } from "../connection/connection";
 import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
+import type { HandshakeOptions } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionGap, SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import type { TimeoutDetails } from "../part-errors";
-import type { AbstractConnector } from "./connector";
-import type { CredentialSource, ExpiringCredentials } from "./credentials";
+import type { CredentialSource } from "./credentials";
 import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkStatus } from "./link-state";
-import type { ReconnectionOptions } from "./reconnection";
 import type { SocketOptions } from "./socket-options";
 
 /** Settings of the option `watchdog`. */
@@ -26,11 +25,16 @@ export interface WatchdogOptions {
   readonly probeTimeoutMs?: number | undefined;
 }
 
-export interface LinkOptions extends ReconnectionOptions, ConnectionOptions, SocketOptions {
+export interface LinkOptions extends HandshakeOptions, ConnectionOptions, SocketOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | null | undefined;
   readonly db?: number | undefined;
+  readonly keepAlive?: number | undefined;
+  readonly noDelay?: boolean | undefined;
+  readonly connectTimeout?: number | undefined;
+  readonly retryStrategy?: ((times: number) => unknown) | null | undefined;
+  readonly maxRetriesPerRequest?: number | null | undefined;
   /** The role of the wanted server in a Sentinel group. */
   readonly role?: "master" | "slave" | undefined;
   readonly monitor?: boolean | undefined;
@@ -45,7 +49,6 @@ export interface LinkOptions extends ReconnectionOptions, ConnectionOptions, Soc
   readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;
 }
 
-/** Receives the events of a link. */
 export interface LinkListener {
   onStatus(status: LinkStatus, argument: unknown): void;
   onNamedError(type: string, error: Error): void;
@@ -66,35 +69,6 @@ export interface Takeover {
   madeWhole(commands: readonly Command[]): readonly Command[];
 }
 
-/** A link whose connection can be replaced. */
-export interface MovableLink extends ConnectionLife {
-  readonly options: LinkOptions;
-  readonly connector: AbstractConnector;
-  readonly connection: Connection | null;
-  readonly subscriptions: Subscriptions;
-  /** The database that the server has last confirmed. */
-  readonly current: { readonly agreed: number };
-  readonly messages: MessageListener | null;
-  /** The address of the server, for messages. */
-  readonly server: string;
-  /** Its connection has a state that another one would lack, or is not ready. */
-  readonly isBound: boolean;
-  /** A connection of the link that is not its current one. */
-  makeConnection(): Connection;
-  /** Commands that wait for the mover are sent if it does not hold them any more. */
-  resume(): void;
-  /** Later commands go to this connection, which has completed its handshake. */
-  replaceConnection(connection: Connection, db: number, credentials: ExpiringCredentials): void;
-  /** The commands that a replaced connection has left are sent again by the rules of a lost one. */
-  takeBack(connection: Connection): void;
-  /** While maintenance runs, silence of the server proves nothing. */
-  relax(isRelaxed: boolean): void;
-  readonly isReady: boolean;
-  /** Closes the connection or the attempt with this error, and connects without a delay. */
-  restart(error: Error): void;
-  report(type: string, error: Error): void;
-}
-
 /** Moves a link to another connection before the server closes the current one. */
 export interface LinkMover {
   /** Commands wait until the connection is replaced. */
@@ -113,8 +87,6 @@ export interface LinkMover {
   stop(): void;
 }
 
-export type MoverMaker = (link: MovableLink) => LinkMover;
-
 /** The position of a command among those of its link, for the errors of time limits. */
 export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
 
@@ -132,8 +104,6 @@ export interface LinkDeps extends CredentialSource {
   redirects(command: Command, error: Error): boolean;
   /** Takes over commands when this link ends, for another link. */
   readonly takeover: Takeover | null;
-  /** Absent: the link does not follow announced maintenance. */
-  readonly makeMover?: MoverMaker | null;
 }
 
 export function retryPolicyOf(options: LinkOptions): RetryPolicy {
@@ -141,16 +111,7 @@ export function retryPolicyOf(options: LinkOptions): RetryPolicy {
   return options.retryPolicy ?? LINK_DEFAULTS.retryPolicy;
 }
 
-/** The latest text and its parts: the errors of many commands contain the same string. */
-let latest: Pick<LinkOptions, "host" | "port"> & { readonly text: string } = {
-  host: "",
-  port: 0,
-  text: ":0",
-};
-
 /** `host:port` or the path of the unix socket. */
 export function serverOf({ path, host, port }: LinkOptions): string {
-  if (path) return String(path);
-  if (latest.host !== host || latest.port !== port) latest = { host, port, text: `${host}:${port}` };
-  return latest.text;
+  return path ? String(path) : `${host}:${port}`;
 }

@@ -11,6 +11,7 @@
  *   disconnect, reconnect -> leaveConnection -,
  *   reset, a lost socket ---------------------+-> onClose -> LeftoverCommands -> OfflineQueue
  *                                                       \-> planRetry -> beginAttempt, or end
+ *   beginAttempt -> Establishment -> onEstablished, or onRefused and a lost socket
  */
 
 import { type Command, CommandState } from "../command/command";
@@ -30,14 +31,13 @@ import { callUser } from "../util/user-code";
 import { type AbstractConnector, takesAnyServer } from "./connector";
 import { CredentialRenewal, type ExpiringCredentials } from "./credentials";
 import { CurrentConnection } from "./current-connection";
-import { explainTrouble, explainTurnedAway, isConnectionTrouble } from "./establishment";
+import { Establishment, explainTrouble, explainTurnedAway, isConnectionTrouble } from "./establishment";
 import { Intake } from "./intake";
 import { isQuit, LeftoverCommands } from "./leftovers";
 import {
   type LinkDeps,
   type LinkMover,
   type LinkOptions,
-  type MovableLink,
   type QueuePosition,
   serverOf,
 } from "./link-options";
@@ -52,17 +52,20 @@ import { databasesFor } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { TcpConnector } from "./tcp-connector";
 
-/** Commands that need individual handling. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
 
+export type MoverMaker = (link: Link) => LinkMover;
+
 /** Each part calls the link back through its own interface: closures would cost memory in idle clients. */
-export class Link implements Dispatcher, MovableLink {
+export class Link implements Dispatcher {
   readonly subscriptions = new Subscriptions(() => this.updateDirect());
   readonly offline = new OfflineQueue();
   readonly session: Session;
   readonly current: CurrentConnection;
   readonly fieldsets: ManagedFieldsets;
   private readonly reconnection: Reconnection;
+  /** The current attempt to connect; its later events are ignored once it is stopped. */
+  private establishment: Establishment | null = null;
   private readonly replies: LinkReplies;
   private readonly liveness: Liveness;
   private readonly renewal: CredentialRenewal;
@@ -76,20 +79,18 @@ export class Link implements Dispatcher, MovableLink {
   /** The connection, if it is ready, no command waits before it, and no command needs inspection. */
   direct: Connection | null = null;
   isClosing = false;
-  /** QUIT was answered: the server is about to close the connection. */
-  private hasQuit = false;
   private lastArrivalBeforeMs = 0;
   private hasBeenReady = false;
 
   constructor(
     readonly options: LinkOptions,
     readonly connector: AbstractConnector,
-    private readonly deps: LinkDeps,
+    private readonly deps: LinkDeps & { readonly makeMover?: MoverMaker | null },
   ) {
     const db = options.db ?? 0;
     this.session = new Session(db, (exec, selected) => this.onDecided(exec, selected));
     this.current = new CurrentConnection(this, deps, db);
-    this.reconnection = new Reconnection(options, connector, deps, this);
+    this.reconnection = new Reconnection(options, connector, deps);
     this.fieldsets = new ManagedFieldsets(options.himportFieldsets ?? [], this);
     this.replies = new LinkReplies(this, deps);
     this.liveness = new Liveness(this, deps);
@@ -147,7 +148,6 @@ export class Link implements Dispatcher, MovableLink {
     const outcome = this.reconnection.result();
     this.isClosing = false;
     this.session.isQuitting = false;
-    this.hasQuit = false;
     this.beginAttempt();
     return outcome;
   }
@@ -162,7 +162,7 @@ export class Link implements Dispatcher, MovableLink {
     const { status } = this;
     if (status === "end") return;
     this.mover?.onLost();
-    if (status === "connect") this.current.early.withdraw(new ConnectionClosedError());
+    if (status === "connect") this.current.withdraw(new ConnectionClosedError());
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
@@ -175,7 +175,7 @@ export class Link implements Dispatcher, MovableLink {
     if (isIdle) this.endIdle();
     else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
-      this.reconnection.stop();
+      this.stopAttempt();
       end(this.connection);
       this.updateDirect();
     }
@@ -188,13 +188,11 @@ export class Link implements Dispatcher, MovableLink {
     this.updateDirect();
   }
 
-  /** Commands are written as they arrive. */
   get isWritable(): boolean {
     const isOpen = this.status === "ready" && this.connection?.isWritable === true;
     return isOpen && !this.session.isQuitting && this.mover?.isHolding !== true;
   }
 
-  /** QUIT was issued, the client is closing, or it has ended. */
   get isLeaving(): boolean {
     return this.session.isQuitting || this.isClosing || this.status === "end";
   }
@@ -207,7 +205,6 @@ export class Link implements Dispatcher, MovableLink {
     return isResp2 && !this.subscriptions.isEmpty ? "subscriber" : "normal";
   }
 
-  /** Written commands that wait for their reply. */
   get inFlight(): number {
     return (this.queue?.inFlight ?? this.current.early.length) + (this.mover?.unanswered ?? 0);
   }
@@ -217,7 +214,6 @@ export class Link implements Dispatcher, MovableLink {
     return this.status === "ready" ? this.connection?.queue : undefined;
   }
 
-  /** No command waits, and no reply is due. */
   get isIdle(): boolean {
     const length = (this.connection?.queue.length ?? 0) + (this.mover?.unanswered ?? 0);
     return this.offline.length + length === 0;
@@ -257,7 +253,7 @@ export class Link implements Dispatcher, MovableLink {
   }
 
   onQuit(): void {
-    this.hasQuit = true;
+    this.isClosing = true;
     // Unlike servers, some proxies do not close the connection after QUIT.
     this.connection?.end();
   }
@@ -294,12 +290,13 @@ export class Link implements Dispatcher, MovableLink {
     this.updateDirect();
   }
 
-  // --- MovableLink -------------------------------------------------------------------------
+  // --- called by its mover -----------------------------------------------------------------
 
   get messages(): LinkDeps["messages"] {
     return this.deps.messages;
   }
 
+  /** Its connection has a state that another one would lack, or is not ready. */
   get isBound(): boolean {
     if (this.intake.isInBatch) return true;
     return this.status !== "ready" || this.isLeaving || this.session.isBound || this.current.isDeciding;
@@ -309,16 +306,19 @@ export class Link implements Dispatcher, MovableLink {
     return this.mover?.isRelaxed === true;
   }
 
+  /** Also the connection that will replace the current one. */
   makeConnection(): Connection {
     const { options, connectionDeps, mover } = this;
     return mover?.open(options, connectionDeps) ?? new Connection(options, connectionDeps);
   }
 
+  /** Held commands are sent if the mover does not hold them any more. */
   resume(): void {
     if (this.current.isReady && !this.holdsCommands) this.intake.sendWaiting();
     this.updateDirect();
   }
 
+  /** Later commands go to this connection, which has completed its handshake. */
   replaceConnection(connection: Connection, db: number, credentials: ExpiringCredentials): void {
     this.liveness.stop();
     this.current.drop();
@@ -328,6 +328,7 @@ export class Link implements Dispatcher, MovableLink {
     this.renewal.start(credentials);
   }
 
+  /** The commands that a replaced connection has left are sent again by the rules of a lost one. */
   takeBack(connection: Connection): void {
     const left = this.leftovers.leftBy(connection);
     this.leftovers.keep(this.isLeaving ? this.leftovers.endLeftovers(left) : left, connection);
@@ -335,6 +336,7 @@ export class Link implements Dispatcher, MovableLink {
     this.resume();
   }
 
+  /** While maintenance runs, silence of the server proves nothing. */
   relax(isRelaxed: boolean): void {
     const { connection, options } = this;
     if (connection === null || this.status !== "ready") return;
@@ -347,6 +349,7 @@ export class Link implements Dispatcher, MovableLink {
     return this.status === "ready";
   }
 
+  /** Closes the connection or the attempt with this error, and connects without a delay. */
   restart(error: Error): void {
     this.reconnection.hurry();
     if (this.status === "reconnecting") {
@@ -361,7 +364,7 @@ export class Link implements Dispatcher, MovableLink {
     this.setStatus("connect");
     const { current } = this;
     current.open(current.agreed);
-    this.reconnection.introduce(databasesFor(this.unanswered(), current.agreed));
+    void this.establishment?.introduce(databasesFor(this.unanswered(), current.agreed));
   }
 
   onConnectionError(error: Error): void {
@@ -369,7 +372,7 @@ export class Link implements Dispatcher, MovableLink {
     if (error instanceof ReplyError) this.onTurnedAway(error);
     else {
       const explained = explainTrouble(error, this.connection, this.options.tls);
-      this.current.early.onTrouble(explained);
+      this.current.onTrouble(explained);
       this.onNamedError("error", explained);
     }
   }
@@ -398,8 +401,9 @@ export class Link implements Dispatcher, MovableLink {
       this.reconnect();
       return;
     }
+    this.establishment = null;
     connection.markReady();
-    this.current.early.release();
+    this.current.early = [];
     this.hasBeenReady = true;
     this.deps.counts.opened++;
     this.liveness.start(connection);
@@ -415,7 +419,7 @@ export class Link implements Dispatcher, MovableLink {
 
   /** An attempt failed. Commands wait, or fail with the reason if the server refused the client. */
   onRefused(error: Error, isTransient: boolean): void {
-    this.current.early.withdraw(error);
+    this.current.withdraw(error);
     if (!isTransient) this.leftovers.failWaiting(() => error);
     this.report("error", error);
     this.reconnect();
@@ -431,10 +435,10 @@ export class Link implements Dispatcher, MovableLink {
     if (connection === null) return;
     this.lastArrivalBeforeMs = this.lastArrivalMs;
     this.dropConnection();
-    this.current.early.release();
+    this.current.early = [];
     const left = this.leftovers.leftBy(connection);
     this.setStatus("close");
-    const isLast = this.isClosing || this.hasQuit || left.sent.some(isQuit);
+    const isLast = this.isClosing || left.sent.some(isQuit);
     if (connection.readyAtMs > 0 && !isLast) this.deps.counts.lost++;
     this.leftovers.keep(isLast ? this.leftovers.endLeftovers(left) : left, connection);
     this.session.onLoss((flag) => this.offline.has(flag));
@@ -482,7 +486,14 @@ export class Link implements Dispatcher, MovableLink {
     this.setStatus("connecting");
     const connection = this.makeConnection();
     this.current.connection = connection;
-    this.reconnection.dial(connection);
+    this.reconnection.begin();
+    this.establishment = new Establishment(connection, this.reconnection, this);
+    this.establishment.start();
+  }
+
+  private stopAttempt(): void {
+    this.establishment?.stop();
+    this.establishment = null;
   }
 
   private endIdle(): void {
@@ -500,7 +511,7 @@ export class Link implements Dispatcher, MovableLink {
   }
 
   private dropConnection(): void {
-    this.reconnection.stop();
+    this.stopAttempt();
     this.mover?.onLost();
     this.liveness.stop();
     this.current.drop();

@@ -1,25 +1,39 @@
 /**
- * Determines whether the current connection of a link is alive: connects the watchdog with the link, probes the
- * peer, checks a silent connection before a command is written to it, and resets a dead connection.
+ * Determines whether the current connection of a link is alive. When its oldest unanswered command is overdue and no byte
+ * was received or sent, it asks the server over a second connection. It resets the connection only if the server itself
+ * reports that it does not work for it, or accepts no connections any more. In all other cases it waits, reports that
+ * once, and leaves the rest to TCP. A command that the server holds on purpose (blocking ones, WAIT, CLIENT PAUSE, a slow
+ * script) is not taken for a dead connection before its own timeout has passed.
+ *
+ * If no reply is due, silence proves nothing and no checks run. A client that listens for messages sends a PING, which
+ * becomes overdue. After a long silence, a PING precedes the next command.
  */
 
+import { blockingTimeMs } from "../command/blocking";
 import { type Command, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import { flagsFor } from "../command/command-table";
 import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
 import { ConnectionClosedError, DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { connectionChannel } from "../observability/work-channels";
+import { clockMs, startTimer, stopTimer } from "../util/scheduling";
+import { type Looker, sharedIntervals } from "../util/shared-interval";
 import { checkLine } from "./line-check";
 import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import type { LinkMode } from "./link-state";
-import { probe } from "./probe";
+import { probe, type Verdict } from "./probe";
 import { canReach, openBeside, type Peer, type SideConnection } from "./side-connection";
-import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
-/** After so many silence limits of the watchdog, the next command first checks the connection. */
+/** After so many silence limits, the next command first checks the connection. */
 const SILENCES_BEFORE_DOUBT = 2;
+/**
+ * A server that is overloaded, at its connection limit or about to leave a load balancer refuses new
+ * connections for a moment and still serves existing ones.
+ */
+const REFUSALS_IN_A_ROW = 3;
 
 export interface ProbedLink {
   readonly options: LinkOptions;
@@ -33,11 +47,24 @@ export interface ProbedLink {
   report(type: string, error: Error): void;
 }
 
-export class Liveness implements WatchdogOwner, SilenceListener {
-  private readonly watchdog: Watchdog | null;
+export class Liveness implements Looker, SilenceListener {
+  readonly doubtAfterMs: number;
+  isAsleep = false;
+  /** The silence after which the server is asked; 0: never. */
+  private readonly idleMs: number;
+  /** A little less than half the time, so that a request sent at one check is overdue three checks later. */
+  private readonly periodMs: number;
+  private connection: Connection | null = null;
   private side: SideConnection | null = null;
   private stopCheck: (() => void) | null = null;
-  readonly doubtAfterMs: number;
+  private arrival: NodeJS.Timeout | undefined;
+  private isProbing = false;
+  private hasTold = false;
+  private refusals = 0;
+  private wasServed = false;
+  /** The bytes that the system had not sent at the last check, and when that number last changed. */
+  private queuedBytes = 0;
+  private drainedAtMs = 0;
   /** A connection that must not be checked: its user has no right to PING. */
   private refused: Connection | null = null;
 
@@ -46,15 +73,36 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     private readonly owner: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
   ) {
     const { watchdog } = link.options;
-    const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? LINK_DEFAULTS.watchdog.idleMs);
-    this.watchdog = idleMs > 0 ? new Watchdog(idleMs, this) : null;
-    this.doubtAfterMs = idleMs * SILENCES_BEFORE_DOUBT;
+    this.idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? LINK_DEFAULTS.watchdog.idleMs);
+    this.periodMs = Math.max(10, this.idleMs / 2.5);
+    this.doubtAfterMs = this.idleMs * SILENCES_BEFORE_DOUBT;
   }
 
   start(connection: Connection): void {
-    if (this.watchdog === null) return;
-    this.watchdog.attach(connection);
+    if (!(this.idleMs > 0)) return;
+    this.connection = connection;
     connection.silenceListener = this;
+    this.forget();
+    this.queuedBytes = 0;
+    this.drainedAtMs = 0;
+    this.wake();
+  }
+
+  /** No check runs until `start`. */
+  stop(): void {
+    sharedIntervals.leave(this, this.periodMs);
+    stopTimer(this.arrival);
+    if (this.connection !== null) this.connection.silenceListener = null;
+    this.connection = null;
+    this.side?.connection.destroy(new ConnectionClosedError());
+    this.side = null;
+    this.stopCheck?.();
+    this.stopCheck = null;
+  }
+
+  wake(): void {
+    this.isAsleep = false;
+    if (this.connection !== null) sharedIntervals.join(this, this.periodMs);
   }
 
   /** `first` follows a silence: unless it is inside a transaction, a PING precedes it. */
@@ -71,25 +119,27 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     );
   }
 
-  /** No check runs until `start`. */
-  stop(): void {
-    const { connection } = this.link;
-    if (connection !== null) connection.silenceListener = null;
-    this.watchdog?.stop();
-    this.side?.connection.destroy(new ConnectionClosedError());
-    this.side = null;
-    this.stopCheck?.();
-    this.stopCheck = null;
+  /** One check. Idle connections are checked once together, and do not wake the process after that. */
+  look(): boolean {
+    const { connection, link } = this;
+    if (connection === null) return false;
+    if (this.isProbing) return true;
+    if (isWaiting(connection)) this.check(connection);
+    else if (!link.subscriptions.isEmpty && connection !== this.refused) {
+      if (this.silenceOf(connection) >= this.idleMs / 2) this.askWhileListening(connection);
+    } else this.isAsleep = connection.queue.length === 0;
+    return !this.isAsleep;
   }
 
+  /** Asks the server for its state over a second connection. Never rejects. */
   async probe(connection: Connection, silentMs: number): Promise<Verdict> {
     const { options } = this.link;
-    if (!canReach(options, connection.socket as Peer | null)) return Verdict.Unknown;
+    if (!canReach(options, connection.socket as Peer | null)) return "unknown";
     try {
       const timeoutMs =
         (options.watchdog || undefined)?.probeTimeoutMs ?? LINK_DEFAULTS.watchdog.probeTimeoutMs;
       const side = await openBeside(this.link, options, this.owner);
-      if (side === null) return Verdict.Unknown;
+      if (side === null) return "unknown";
       this.side = side;
       const { counts, tracer } = this.owner;
       counts.probes++;
@@ -102,24 +152,61 @@ export class Liveness implements WatchdogOwner, SilenceListener {
       }
       return await verdict;
     } catch {
-      return Verdict.Unknown;
+      return "unknown";
     }
   }
 
-  onDeadConnection(silentMs: number, isReachable: boolean): void {
-    this.link.reset(new DeadConnectionError(this.link.server, silentMs, isReachable));
+  // --- inside ------------------------------------------------------------------------------
+
+  /** Bytes have arrived, or the connection is new. */
+  private forget(): void {
+    this.hasTold = false;
+    this.refusals = 0;
+    this.wasServed = false;
   }
 
-  onBusyServer(silentMs: number, isKnown: boolean): void {
-    this.link.report("busy", new ServerBusyError(this.link.server, silentMs, isKnown));
+  private check(connection: Connection): void {
+    this.noteDraining(connection);
+    const silentMs = this.silenceOf(connection);
+    if (silentMs < this.idleMs + heldMsOf(connection.queue.head())) this.forget();
+    else void this.ask(connection, silentMs);
   }
 
-  isListening(connection: Connection): boolean {
-    return !this.link.subscriptions.isEmpty && connection !== this.refused;
+  private async ask(connection: Connection, silentMs: number): Promise<void> {
+    this.isProbing = true;
+    const seenBytes = connection.bytesRead;
+    const verdict = await this.probe(connection, silentMs);
+    this.isProbing = false;
+    this.noteDraining(connection);
+    const isStale = this.connection !== connection || connection.bytesRead !== seenBytes;
+    if (isStale || !isWaiting(connection)) return;
+    const stillMs = this.silenceOf(connection);
+    if (stillMs >= silentMs) this.judge(verdict, stillMs);
   }
 
-  /** A client that only listens sends a PING: its reply becomes overdue if the connection is dead. */
-  onQuiet(connection: Connection): void {
+  private judge(verdict: Verdict, silentMs: number): void {
+    const { link } = this;
+    const { server } = link;
+    this.refusals = verdict === "unreachable" ? this.refusals + 1 : 0;
+    const isLost = verdict === "served" && this.wasServed;
+    this.wasServed = verdict === "served";
+    // Bytes that the server has written must arrive soon. Messages to a subscriber with a dead connection never
+    // do.
+    if (this.wasServed && !isLost) {
+      this.arrival = startTimer(() => this.look(), this.idleMs / 5);
+      this.arrival.unref();
+    }
+    const isGone = this.refusals >= REFUSALS_IN_A_ROW;
+    if (verdict === "dead" || isLost || isGone)
+      link.reset(new DeadConnectionError(server, silentMs, !isGone));
+    else if (!this.hasTold && (verdict === "busy" || verdict === "unknown")) {
+      this.hasTold = true;
+      link.report("busy", new ServerBusyError(server, silentMs, verdict === "busy"));
+    }
+  }
+
+  /** The reply to the PING becomes overdue if the connection is dead. */
+  private askWhileListening(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
     if (!isIdle || this.link.session.isInTransaction) return;
     const completion = completionOf((error) => {
@@ -127,4 +214,29 @@ export class Liveness implements WatchdogOwner, SilenceListener {
     });
     connection.dispatch(ownCommand(Origin.Connection, "ping", [], completion));
   }
+
+  private silenceOf({ lastActivityMs }: Connection): number {
+    return clockMs() - Math.max(lastActivityMs, this.drainedAtMs);
+  }
+
+  /** Bytes of a large value that the system accepts are a sign of life, as for the timeouts of sockets. */
+  private noteDraining({ socket }: Connection): void {
+    const { _handle: handle } = (socket ?? {}) as { _handle?: { writeQueueSize?: number } | null };
+    const queuedBytes = handle?.writeQueueSize ?? 0;
+    if (queuedBytes !== this.queuedBytes) this.drainedAtMs = clockMs();
+    this.queuedBytes = queuedBytes;
+  }
+}
+
+function isWaiting({ queue }: Connection): boolean {
+  return queue.inFlight > 0 && queue.head() !== undefined;
+}
+
+/** How long the server may hold the command on purpose. */
+function heldMsOf(command: Command | undefined): number {
+  if (command === undefined) return 0;
+  const flags = flagsFor(command.spec, command.args);
+  if ((flags & CommandFlag.Waits) !== 0) return Number.POSITIVE_INFINITY;
+  if ((flags & CommandFlag.Blocking) === 0) return 0;
+  return blockingTimeMs(command.spec, command.args) || Number.POSITIVE_INFINITY;
 }

@@ -22,7 +22,6 @@ export interface ManagedFieldsetDeps {
   queueUnsent(command: Command): void;
 }
 
-/** The answer to a PREPARE: null, or its error. */
 type Preparation = Promise<Error | null>;
 
 export class ManagedFieldsets {

@@ -34,7 +34,6 @@ export class OfflineQueue {
     if (this.items.length >= this.sweepAt) this.sweep();
   }
 
-  /** The youngest command that matches the test. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
     for (let i = this.items.length - 1; i >= 0; i--) {
       const command = this.items.peekAt(i) as Command;
@@ -69,7 +68,6 @@ export class OfflineQueue {
     return this.lastOf((command) => !command.isSettled && (command.spec.flags & flag) !== 0) !== undefined;
   }
 
-  /** The waiting commands, in order. */
   pending(): readonly Command[] {
     return [...this.requeued, ...this.items.toArray()];
   }
@@ -101,14 +99,12 @@ export class OfflineQueue {
     this.sweepAt = nextSweep(waiting.length);
   }
 
-  /** Empties the queue and returns its commands. */
   takeAll(): Command[] {
     const { requeued } = this;
     this.requeued = [];
     return requeued.concat(this.takeWaiting());
   }
 
-  /** Removes and returns the commands that match the test, in order. */
   takeThose(isWanted: (command: Command) => boolean): Command[] {
     if (this.length === 0) return [];
     const taken: Command[] = [];

@@ -10,7 +10,6 @@ import type { Link } from "./link";
 export class OpenCommands {
   /** Written, now or to a lost connection, and not answered: they may have run. */
   unanswered = 0;
-  /** Never written. */
   unsent = 0;
 
   get isEmpty(): boolean {

@@ -9,9 +9,18 @@ import { type HandshakeOutcome, request } from "../connection/handshake";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { askForRows, isArriving, isHeld, isHeldIn, numberIn, rowOf } from "./client-list";
 import type { SideConnection } from "./side-connection";
-import { Verdict } from "./watchdog";
 
-/** The silent connection, and the duration of its silence. */
+/**
+ * The result, as it is reported to the channel of connections.
+ *
+ *   dead         the server knows this connection, or knows that it is gone, and does not work for it
+ *   busy         no answer, or the server itself reports that it is busy
+ *   unreachable  no connection could be made: the network or the host is gone
+ *   unknown      the peer answers, but the server's view of this connection is unavailable
+ *   served       the server has read from this connection or written to it since it fell silent here
+ */
+export type Verdict = "dead" | "busy" | "unreachable" | "unknown" | "served";
+
 export interface ProbeTarget {
   readonly connection: Connection;
   readonly silentMs: number;
@@ -24,14 +33,16 @@ const CLOCK_SLACK_MS = 2000;
 
 /** Asks over a side connection, which it closes. */
 export async function probe(side: SideConnection, target: ProbeTarget, timeoutMs: number): Promise<Verdict> {
-  let timer: NodeJS.Timeout | undefined;
-  const isLate = new Promise<Verdict>((resolve) => {
+  let late: Verdict | null = null;
+  // Its close fails all requests.
+  const timer = startTimer(() => {
     // Accepted and silent: busy or paused. Not even accepted: gone.
-    const conclude = (): void => resolve(side.isAccepted ? Verdict.ServerIsBusy : Verdict.Unreachable);
-    timer = startTimer(conclude, timeoutMs);
-  });
+    late = side.isAccepted ? "busy" : "unreachable";
+    side.connection.destroy();
+  }, timeoutMs);
   try {
-    return await Promise.race([ask(side, target), isLate]);
+    const verdict = await ask(side, target);
+    return late ?? verdict;
   } finally {
     stopTimer(timer);
     side.connection.destroy();
@@ -47,18 +58,18 @@ async function ask(side: SideConnection, target: ProbeTarget): Promise<Verdict> 
   const { serverRunId, clientId } = target.connection;
   const isKnownRun = await isSameRun(side.connection, serverRunId);
   const rows = await listClients(side.connection, clientId);
-  return rows === null ? Verdict.Unknown : judge(target, rows, isKnownRun);
+  return rows === null ? "unknown" : judge(target, rows, isKnownRun);
 }
 
 /** Closed by the other side without a reply, or never accepted. */
 function verdictOnClose({ connection, error, isAccepted }: SideConnection): Verdict {
   const isGone = error === null ? isAccepted : GONE.test(error.code ?? "");
-  return connection.bytesRead === 0 && isGone ? Verdict.Unreachable : Verdict.Unknown;
+  return connection.bytesRead === 0 && isGone ? "unreachable" : "unknown";
 }
 
 function verdictOnRefusal(outcome: HandshakeOutcome): Verdict {
   const isAtWork = outcome.kind !== "failed" || /^(?:BUSY|LOADING)/.test(outcome.error.message);
-  return isAtWork ? Verdict.ServerIsBusy : Verdict.Unknown;
+  return isAtWork ? "busy" : "unknown";
 }
 
 /** Whether the same run of the same server answers here; null if unknown. */
@@ -83,21 +94,21 @@ function judge(
   clients: readonly string[],
   isKnownRun: boolean | null,
 ): Verdict {
-  if (isKnownRun === false) return Verdict.Unknown;
+  if (isKnownRun === false) return "unknown";
   const rows = clients.filter((row) => row.includes(" qbuf="));
   const row = rowOf(rows, connection);
   if (row === undefined) {
     // The server may hold another client in the command that the silent connection waits for.
     const awaited = connection.queue.head()?.spec.lowerName;
-    if (isKnownRun === true && connection.clientId !== null) return Verdict.ConnectionIsDead;
-    return rows.some((one) => isHeldIn(one, awaited)) ? Verdict.ServerIsBusy : Verdict.Unknown;
+    if (isKnownRun === true && connection.clientId !== null) return "dead";
+    return rows.some((one) => isHeldIn(one, awaited)) ? "busy" : "unknown";
   }
   const ageMs = numberIn(row, "age") * 1000;
   const idleMs = numberIn(row, "idle") * 1000;
   const livedMs = clockMs() - connection.readyAtMs;
   // Client IDs are unique only within one server.
-  if (!(ageMs >= livedMs - CLOCK_SLACK_MS)) return Verdict.Unknown;
+  if (!(ageMs >= livedMs - CLOCK_SLACK_MS)) return "unknown";
   // Held (pause, script), or still arriving.
-  if (isHeld(row) || isArriving(row)) return Verdict.ServerIsBusy;
-  return idleMs >= silentMs - CLOCK_SLACK_MS ? Verdict.ConnectionIsDead : Verdict.Served;
+  if (isHeld(row) || isArriving(row)) return "busy";
+  return idleMs >= silentMs - CLOCK_SLACK_MS ? "dead" : "served";
 }

@@ -1,27 +1,19 @@
 /**
- * The connection attempts of a link: connects, waits for the outcome, schedules the next attempt by the retry
- * strategy, and holds the callers of `connect()` until their attempt is decided. It decides nothing about
- * commands.
+ * The time of the next connection attempt of a link, by the retry strategy. Holds the callers of `connect()` until their
+ * attempt is decided.
  */
 
-import type { Connection } from "../connection/connection";
-import type { Databases } from "../connection/handshake";
 import { clockMs, Delay, LONGEST_TIMER_MS, nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { CredentialSource } from "./credentials";
-import {
-  Establishment,
-  type EstablishmentDeps,
-  type EstablishmentOptions,
-  type EstablishmentOwner,
-} from "./establishment";
+import type { EstablishmentDeps } from "./establishment";
+import type { LinkOptions } from "./link-options";
 
 // A retry strategy may return nothing.
 type Nothing = ReturnType<() => void>;
 /** Milliseconds to wait. Any other value ends the client. */
 export type RetryDelay = number | Nothing | null;
-export type RetryStrategy = ((times: number) => unknown) | null | undefined;
 
 /** In ms: the loss of a connection that has lasted this long is an accident, without a delay. */
 const HEALTHY_LIFE_MS = 3000;
@@ -29,15 +21,10 @@ const HEALTHY_LIFE_MS = 3000;
 const SHORTEST_LIFE_MS = 50;
 
 /** The delay in milliseconds, or null when the strategy gives up (any value other than a number). */
-export function retryDelay(strategy: RetryStrategy, times: number): number | null {
+export function retryDelay(strategy: LinkOptions["retryStrategy"], times: number): number | null {
   if (typeof strategy !== "function") return null;
   const delay = callUser(() => strategy(times));
   return typeof delay === "number" ? Math.min(delay, LONGEST_TIMER_MS) : null;
-}
-
-export interface ReconnectionOptions extends EstablishmentOptions {
-  readonly retryStrategy?: RetryStrategy;
-  readonly maxRetriesPerRequest?: number | null | undefined;
 }
 
 interface Waiter {
@@ -62,34 +49,22 @@ export class Reconnection implements EstablishmentDeps {
   /** The last number passed to `retryStrategy`; kept while connections are short-lived. */
   private times = 0;
   private isDialledAtOnce = false;
-  private establishment: Establishment | null = null;
   private delay: Delay | null = null;
   private waiters: Waiter[] = [];
 
   constructor(
-    readonly options: ReconnectionOptions,
+    readonly options: LinkOptions,
     readonly connector: AbstractConnector,
     readonly source: CredentialSource,
-    private readonly outcome: EstablishmentOwner,
   ) {}
 
-  dial(connection: Connection): void {
-    this.delay?.stop();
+  begin(): void {
+    this.stop();
     this.isMovingOn = false;
-    this.establishment = new Establishment(connection, this, this.outcome);
-    this.establishment.start();
   }
 
-  /** The socket is open; the connection must select these databases. */
-  introduce(databases: Databases): void {
-    void this.establishment?.introduce(databases);
-  }
-
-  /** The attempt is over, or the next one is cancelled. Its later events are ignored. */
   stop(): void {
     this.delay?.stop();
-    this.establishment?.stop();
-    this.establishment = null;
   }
 
   /**
@@ -140,7 +115,6 @@ export class Reconnection implements EstablishmentDeps {
   /** Waiting callers are notified one tick later, after the listeners of `ready`. */
   succeed(): void {
     this.attempts = 0;
-    this.establishment = null;
     const waiters = this.takeWaiters();
     if (waiters.length === 0) return;
     nextTick(() => {

@@ -7,7 +7,6 @@ import { type Command, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
-import type { Databases } from "../connection/handshake";
 
 /** The `db` of a command that runs in whichever database is selected when it is sent. */
 export const DB_WHEN_SENT = -1;
@@ -67,8 +66,8 @@ export function selectedBy(selects: Selects, reply: unknown): number | null {
   return selects.findLast(([place]) => !(reply[place] instanceof Error))?.[1] ?? null;
 }
 
-/** The databases that a new connection must be able to select: `db`, and those of waiting commands. */
-export function databasesFor(commands: readonly Command[], db: number): Databases {
+/** The databases that a new connection must be able to select: those of waiting commands, and then `db`. */
+export function databasesFor(commands: readonly Command[], db: number): readonly number[] {
   const selected = new SelectedDb(db);
   const otherDbs = new Set<number>();
   for (const command of commands) {
@@ -78,5 +77,5 @@ export function databasesFor(commands: readonly Command[], db: number): Database
     }
     selected.note(command);
   }
-  return { db, otherDbs: [...otherDbs] };
+  return [...otherDbs, db];
 }

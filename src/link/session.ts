@@ -16,7 +16,6 @@ import { MOST_NAMES } from "../util/bounds";
 import { OpenTransaction } from "./open-transaction";
 import { DB_WHEN_SENT, SelectedDb, type Selects, selectedBy } from "./selected-db";
 
-/** Commands that change the session. */
 export const SESSION_FLAGS =
   CommandFlag.Select |
   CommandFlag.Multi |
@@ -83,7 +82,6 @@ export class Session {
   readonly selected: SelectedDb;
   /** The last EXEC of a transaction with a SELECT, until it is settled. */
   private deciding: Command | null = null;
-  /** Keys are guarded on the connection. */
   isWatching = false;
   private readonly guards = new Guards();
   private isWatchLost = false;
@@ -103,7 +101,6 @@ export class Session {
     this.selected = new SelectedDb(db);
   }
 
-  /** The database of the next command. */
   get nextDb(): number {
     return this.isDbOpen ? DB_WHEN_SENT : this.selected.db;
   }

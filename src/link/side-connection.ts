@@ -14,7 +14,7 @@ import type { ReadHooks } from "./connector";
 import type { CredentialSource } from "./credentials";
 import { failRequests } from "./leftovers";
 import type { LinkOptions } from "./link-options";
-import { socketOptionsOf, withServerName } from "./socket-options";
+import { withServerName } from "./socket-options";
 import { openSocket } from "./tcp-connector";
 
 /** The remote end of a socket; other streams do not know theirs. */
@@ -29,16 +29,14 @@ export function canReach(options: LinkOptions, socket: Peer | null): boolean {
   return Boolean(options.path) || socket.remoteAddress !== undefined;
 }
 
-/** Opens another socket to the server of a socket. */
 export function dialAgain(
   { remoteAddress, remotePort }: Peer,
   options: LinkOptions,
   hooks: ReadHooks,
 ): Duplex {
-  const { path } = options;
-  const address = path ? { path } : { host: remoteAddress, port: remotePort };
+  const { path, localAddress, tls } = options;
   // The address is an IP address of one family.
-  const { localAddress, tls } = socketOptionsOf(options);
+  const address = path ? { path } : { host: remoteAddress, port: remotePort };
   return openSocket({ ...address, localAddress, tls: withServerName(tls, options.host) }, hooks);
 }
 
@@ -46,7 +44,6 @@ export class SideConnection implements ConnectionLife {
   readonly connection: Connection;
   /** The outcome of its handshake; null if it closed before. */
   readonly outcome: Promise<HandshakeOutcome | null>;
-  /** The server has accepted the connection. */
   isAccepted = false;
   error: NodeJS.ErrnoException | null = null;
   private settle!: (outcome: HandshakeOutcome | null) => void;
@@ -88,7 +85,7 @@ export class SideConnection implements ConnectionLife {
       else connection.destroy();
     };
     try {
-      beginHandshake(connection, { options, db: 0, credentials }, { onError() {}, onOutcome });
+      beginHandshake(connection, { options, databases: [0], credentials }, { onError() {}, onOutcome });
     } catch (error) {
       // Credentials come from outside and may be of any type.
       connection.destroy(toError(error));

@@ -7,7 +7,7 @@ import { readsInPlace } from "../util/runtime";
 import { withOwnTicks } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "./connector";
-import { type SocketOptions, socketOptionsOf, tlsSettings } from "./socket-options";
+import { type SocketOptions, tlsSettings } from "./socket-options";
 import { connectTls } from "./tls-sessions";
 
 export interface TcpConnectorOptions extends SocketOptions {
@@ -34,8 +34,7 @@ export class TcpConnector extends AbstractConnector {
 
 /** Opens a TCP, TLS or unix socket; returns it while it is still connecting. */
 export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Duplex {
-  const { host, port, path } = options;
-  const { family, localAddress, tls } = socketOptionsOf(options);
+  const { host, port, path, family, localAddress, tls } = options;
   const target: Record<string, unknown> = path ? { path } : { host, port, family };
   if (!path && localAddress) target["localAddress"] = localAddress;
   // Otherwise the connection uses `data` events.

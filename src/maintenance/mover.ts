@@ -11,8 +11,8 @@ import { serverFor } from "../connection/flush-encoder";
 import { request } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
 import { ConnectionClosedError, MaintenanceRefusedError, ReplyError } from "../errors";
-import type { AbstractConnector } from "../link/connector";
-import type { LinkDeps, LinkMover, MovableLink } from "../link/link-options";
+import type { Link } from "../link/link";
+import type { LinkDeps, LinkMover } from "../link/link-options";
 import { withServerName } from "../link/socket-options";
 import { TcpConnector } from "../link/tcp-connector";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
@@ -78,7 +78,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly link: MovableLink,
+    private readonly link: Link,
     private readonly deps: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
     private readonly owner: MoverOwner,
   ) {}
@@ -219,7 +219,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   }
 
   /** Certificates contain the configured name if the server names an IP address. */
-  private connectorTo(address: Address): AbstractConnector {
+  private connectorTo(address: Address): Link["connector"] {
     const { options } = this.link;
     const servername = isIP(address.host) ? options.host : address.host;
     const { disconnectTimeout, localAddress } = options;

@@ -11,7 +11,7 @@ import type { AbstractConnector } from "../link/connector";
 import type { ExpiringCredentials } from "../link/credentials";
 import { Establishment, type EstablishmentDeps, type EstablishmentOwner } from "../link/establishment";
 import { failRequests } from "../link/leftovers";
-import type { MovableLink } from "../link/link-options";
+import type { Link } from "../link/link";
 import { restoreSubscriptions } from "../link/resubscribe";
 
 export interface SuccessorOwner {
@@ -32,7 +32,7 @@ export class Successor implements ConnectionLife, EstablishmentOwner {
 
   constructor(
     readonly connection: Connection,
-    private readonly link: MovableLink,
+    private readonly link: Link,
     private readonly owner: SuccessorOwner,
   ) {
     this.db = link.current.agreed;
@@ -63,7 +63,7 @@ export class Successor implements ConnectionLife, EstablishmentOwner {
   // --- ConnectionLife ----------------------------------------------------------------------
 
   onOpen(): void {
-    void this.establishment?.introduce({ db: this.db });
+    void this.establishment?.introduce([this.db]);
   }
 
   onConnectionError(error: Error): void {

@@ -88,7 +88,7 @@ describe("dead peers", () => {
     it("are left after a rest in which nothing was due", async () => {
       await connect({ watchdog: QUICK_TO_ASK });
       await pause(400);
-      expect(redis[LINK].connection?.sleepingWatchdog).not.to.equal(null);
+      expect(redis[LINK].connection?.silenceListener?.isAsleep).to.equal(true);
       for (let call = 0; call < 2; call++) {
         cutSilently();
         expect(await redis.set("dead:a", 1)).to.equal("OK");

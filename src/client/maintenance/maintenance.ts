@@ -4,7 +4,8 @@
  */
 
 import type { FailoverConnector } from "../../failover/failover-connector";
-import type { LinkDeps, MoverMaker } from "../../link/link-options";
+import type { MoverMaker } from "../../link/link";
+import type { LinkDeps } from "../../link/link-options";
 import type { MaintenanceReport } from "../../maintenance/mover";
 import type { Notice } from "../../maintenance/notices";
 import { LatePart } from "../../util/late-part";

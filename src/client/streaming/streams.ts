@@ -3,7 +3,7 @@
 import type { EventEmitter } from "node:events";
 import { specOf } from "../../command/command-table";
 import { type Caller, EXECUTE } from "../../command/commander";
-import { KINDS, SUBSCRIBING, type SubscriptionKind } from "../../connection/subscriptions";
+import { SUBSCRIBING, type SubscriptionKind } from "../../connection/subscriptions";
 import type { KeyspaceEvents, KeyspaceEventsOptions } from "../../streaming/keyspace-events";
 import type { MessageSource, Messages, MessagesOptions } from "../../streaming/messages";
 import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../../streaming/scan-stream";
@@ -83,8 +83,8 @@ function messageSourceOf(client: SubscribingClient): MessageSource {
     isResubscribing: (autoResubscribe ?? redisOptions?.autoResubscribe) !== false,
     // The key prefix applies to shard channels only.
     nameOf: (kind, name) => (kind === "shard" ? `${client.options.keyPrefix ?? ""}${name}` : name),
-    isSubscribed: (kind, name) => client[IS_SUBSCRIBED](KINDS[kind], Buffer.from(name)),
-    subscribe: (kind, name) => send(SUBSCRIBING[KINDS[kind]].enter, name),
-    unsubscribe: (kind, name) => send(SUBSCRIBING[KINDS[kind]].leave, name),
+    isSubscribed: (kind, name) => client[IS_SUBSCRIBED](kind, Buffer.from(name)),
+    subscribe: (kind, name) => send(SUBSCRIBING[kind].enter, name),
+    unsubscribe: (kind, name) => send(SUBSCRIBING[kind].leave, name),
   };
 }

@@ -9,7 +9,7 @@ import type { ClusterNode } from "../../cluster/cluster-node";
 import type { SlotMap } from "../../cluster/slot-map";
 import type { Placement } from "../../cluster/subscription-placement";
 import type { SubscriptionReconciler } from "../../cluster/subscription-reconciler";
-import { KINDS, type SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
+import { type SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
 import { ConnectionClosedError } from "../../errors";
 import type {
   KeyspaceEvents,
@@ -136,14 +136,14 @@ class ClusterKeyspace implements KeyspaceSource {
   subscribe(kind: MessagesKind, name: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.fresh.push({ name, resolve, reject });
-      this.reconciler.want(KINDS[kind], Buffer.from(name));
+      this.reconciler.want(kind, Buffer.from(name));
       if (this.count++ > 0) return;
       this.timer = startInterval(() => this.wiring.refresher.request(null), REFRESH_MS).unref();
     });
   }
 
   unsubscribe(kind: MessagesKind, name: string): Promise<void> {
-    this.reconciler.unwant(KINDS[kind], Buffer.from(name));
+    this.reconciler.unwant(kind, Buffer.from(name));
     if (--this.count === 0) stopInterval(this.timer);
     return Promise.resolve();
   }

@@ -76,7 +76,10 @@ describe("the connection for channels, on random programs", () => {
         ...DEAF,
         open: this.open,
         onGap: ({ channels, patterns, lastedMs }) => {
-          const told = [...channels.map((name) => `0${name}`), ...patterns.map((name) => `1${name}`)];
+          const told = [
+            ...channels.map((name) => `${Channel}${name}`),
+            ...patterns.map((name) => `${Pattern}${name}`),
+          ];
           if (!told.every((name) => this.isConfirmed(name))) this.problems.push(`an early gap of ${told}`);
           this.noteGap(told, lastedMs);
         },

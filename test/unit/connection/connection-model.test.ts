@@ -12,7 +12,7 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { Connection } from "../../../src/connection/connection";
 import type { MessageListener } from "../../../src/connection/push-router";
-import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
+import { Subscriptions } from "../../../src/connection/subscriptions";
 import { MessagePart } from "../../../src/protocol/message";
 import { RequestParser } from "../../../testing/src/protocol/request-parser";
 import { fixedRuns } from "../../support/properties";
@@ -68,7 +68,7 @@ class Peer extends Duplex {
   /** Publishes to a channel; heard only by those who have subscribed. */
   publish(kind: number, name: string, text: string): void {
     if (this.names[kind]?.has(name) !== true) return;
-    const rest = kind === SubscriptionKind.Pattern ? [name, name, text] : [name, text];
+    const rest = KINDS[kind] === "psubscribe" ? [name, name, text] : [name, text];
     this.sent.push(`${MESSAGES[kind]} ${name} ${text}`);
     this.send(this.list([MESSAGES[kind] as string, ...rest].map(bulk)), 7);
   }

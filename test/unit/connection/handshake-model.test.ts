@@ -122,8 +122,7 @@ class Bench {
           maxLoadingRetryTime: 500,
         },
         credentials: { username, password },
-        db,
-        otherDbs,
+        databases: [...otherDbs, db],
       },
       { onError: () => {}, onOutcome: (one) => (ended = one) },
     );

@@ -30,12 +30,11 @@ describe("a handshake", () => {
   let connection: GreetedConnection;
   let outcome: HandshakeOutcome | null;
   let told: string[];
-  let isFollowed: boolean;
 
   beforeEach(() => {
     warn = sinon.stub(console, "warn");
     connection = new GreetedConnection();
-    [outcome, told, isFollowed] = [null, [], false];
+    [outcome, told] = [null, []];
   });
   afterEach(() => {
     warn.restore();
@@ -48,13 +47,12 @@ describe("a handshake", () => {
   function begin(options: HandshakeOptions = {}, credentials = {}): void {
     const listener: HandshakeListener = {
       onError: (error) => void told.push(error.message),
-      isFollowed: () => isFollowed,
       onSecondLogin: () => void told.push("second login"),
       onOutcome: (one) => {
         outcome = one;
       },
     };
-    const introduction = { options: { disableClientInfo: true, ...options }, credentials, db: 0 };
+    const introduction = { options: { disableClientInfo: true, ...options }, credentials, databases: [0] };
     beginHandshake(connection.asConnection, introduction, listener);
   }
 
@@ -104,17 +102,12 @@ describe("a handshake", () => {
     expect((outcome as HandshakeOutcome | null)?.kind).to.equal("ready");
   });
 
-  it("asks for its number with RESP2, and does not let commands behind it wait for that", () => {
-    for (isFollowed of [false, true]) {
-      outcome = null;
-      connection.clientId = null;
-      begin({ disableClientInfo: false });
-      connection.answer("-ERR unknown command 'HELLO'");
-      while (connection.asked.length > 1) connection.answer("OK");
-      expect((outcome as HandshakeOutcome | null)?.kind).to.equal(isFollowed ? "ready" : undefined);
-      expect(connection.answer(17)).to.equal("client ID");
-      expect((outcome as HandshakeOutcome | null)?.kind).to.equal("ready");
-    }
+  it("asks a server without RESP3 for its number, and does not let commands behind it wait for that", () => {
+    begin({ disableClientInfo: false });
+    connection.answer("-ERR unknown command 'HELLO'");
+    while (connection.asked.length > 1) connection.answer("OK");
+    expect((outcome as HandshakeOutcome | null)?.kind).to.equal("ready");
+    expect(connection.answer(17)).to.equal("client ID");
   });
 
   it("takes the number of the connection from a reply that is one", () => {
@@ -235,8 +228,7 @@ describe("a handshake", () => {
       {
         options: { protocol: 2, disableClientInfo: true },
         credentials: {},
-        db: 1,
-        otherDbs: [20, 30],
+        databases: [20, 30, 1],
       },
       {
         onError() {},

@@ -15,7 +15,8 @@ import { fixedRuns } from "../../support/properties";
 
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 const { Channel, Pattern, Shard } = SubscriptionKind;
-const PREFIXES = ["", "p", "s"];
+const PREFIXES = { [Channel]: "", [Pattern]: "p", [Shard]: "s" };
+const KINDS = [Channel, Pattern, Shard];
 
 describe("PushRouter", () => {
   let queue: CommandQueue;
@@ -100,25 +101,26 @@ describe("PushRouter", () => {
     expect([told, names(Shard)]).to.deep.equal([["ssubscribe s: 1"], []]);
   });
 
-  for (const [kind, prefix] of PREFIXES.entries()) {
+  for (const kind of KINDS) {
+    const prefix = PREFIXES[kind];
     it(`keeps a ${prefix}subscribe at the head until all its names are confirmed`, () => {
       send(`${prefix}subscribe`, "a", "b", "b");
       send("get", "k");
       push(`${prefix}subscribe`, "a", 1);
       push(`${prefix}subscribe`, "b", 2);
-      expect([told, names(kind as SubscriptionKind)]).to.deep.equal([[], ["a", "b"]]);
+      expect([told, names(kind)]).to.deep.equal([[], ["a", "b"]]);
       push(`${prefix}subscribe`, "b", 2);
       expect([told, queue.head()?.isSettled]).to.deep.equal([[`${prefix}subscribe a b b: 2`], false]);
-      const others = [Channel, Pattern, Shard].filter((one) => one !== kind);
+      const others = KINDS.filter((one) => one !== kind);
       expect(others.map(names)).to.deep.equal([[], []]);
     });
 
     it(`waits without names for as many as are subscribed, once if there is none (${prefix}unsubscribe)`, () => {
-      for (const name of ["a", "b"]) subscriptions.add(kind as SubscriptionKind, Buffer.from(name));
+      for (const name of ["a", "b"]) subscriptions.add(kind, Buffer.from(name));
       send(`${prefix}unsubscribe`);
       send(`${prefix}unsubscribe`);
       push(`${prefix}unsubscribe`, "a", 1);
-      expect([told, names(kind as SubscriptionKind)]).to.deep.equal([[], ["b"]]);
+      expect([told, names(kind)]).to.deep.equal([[], ["b"]]);
       push(`${prefix}unsubscribe`, "b", 0);
       expect(told).to.deep.equal([`${prefix}unsubscribe: 0`]);
       push(`${prefix}unsubscribe`, null, 0);
@@ -212,7 +214,11 @@ describe("PushRouter", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         make();
-        const server = [new Set<string>(), new Set<string>(), new Set<string>()] as const;
+        const server = {
+          [Channel]: new Set<string>(),
+          [Pattern]: new Set<string>(),
+          [Shard]: new Set<string>(),
+        };
         const due: Reply[][] = [];
         const asked: Command[] = [];
         let taken = 0;
@@ -240,8 +246,7 @@ describe("PushRouter", () => {
           }
         }
         say(due.length);
-        for (const [kind, set] of server.entries())
-          expect(names(kind as SubscriptionKind)).to.deep.equal([...set].sort());
+        for (const kind of KINDS) expect(names(kind)).to.deep.equal([...server[kind]].sort());
         // What the server took away may stand for an answer; then the answer stands for it.
         if (taken > 0) return;
         expect(told.filter((text) => text.startsWith("lost"))).to.deep.equal([]);

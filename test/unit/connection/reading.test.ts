@@ -244,7 +244,7 @@ describe("a connection that reads", () => {
         silences.push(ms);
         first = command;
       };
-      connection.silenceListener = { doubtAfterMs: 100, onSilence };
+      connection.silenceListener = { doubtAfterMs: 100, isAsleep: false, wake() {}, onSilence };
       await home.pass(50);
       call("ping", false);
       await home.pass(200);

@@ -28,12 +28,6 @@ class Source implements WriterSource {
   readonly told: string[] = [];
   readonly socketTimeout = { windUp: (): number => this.told.push("written") };
 
-  get sleepingWatchdog(): WriterSource["sleepingWatchdog"] {
-    return { wake: () => void this.told.push("first") };
-  }
-
-  set sleepingWatchdog(_: null) {}
-
   destroy(error: Error): void {
     this.told.push(`destroyed: ${error.message}`);
   }
@@ -121,7 +115,7 @@ describe("Writer", () => {
     open(new Socket());
     call("a");
     expect(taker.words).to.deep.equal(["a"]);
-    expect(source.told).to.deep.equal(["first", "written"]);
+    expect(source.told).to.deep.equal(["written"]);
     expect(writer.isScheduled).to.equal(false);
   });
 
@@ -174,11 +168,11 @@ describe("Writer", () => {
     await turn();
     expect(taker.words).to.deep.equal(["a", "b"]);
     // Only the first of them found the connection idle.
-    expect(source.told).to.deep.equal(["first", "written", "written"]);
+    expect(source.told).to.deep.equal(["written", "written"]);
     answer(2);
     call("c");
     await runEnd();
-    expect(source.told.slice(3)).to.deep.equal(["first", "written"]);
+    expect(source.told.slice(2)).to.deep.equal(["written"]);
   });
 
   it("writes what follows a command that has left at once at the end of the same run", async () => {
@@ -278,13 +272,13 @@ describe("Writer", () => {
     taker.thrown = new Error("no such pipe");
     call("a");
     await runEnd();
-    expect(source.told).to.deep.equal(["first", "destroyed: no such pipe"]);
+    expect(source.told).to.deep.equal(["destroyed: no such pipe"]);
 
     open(ofUser());
     const broken = call(null);
     await runEnd();
     expect(taker.chunks).to.deep.equal([]);
-    expect(source.told[1]).to.match(/^destroyed: /);
+    expect(source.told[0]).to.match(/^destroyed: /);
     expect(broken.isSettled).to.equal(true);
   });
 

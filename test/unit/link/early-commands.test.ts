@@ -6,7 +6,7 @@ import { type Command, CommandState } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
 import { ReplyError } from "../../../src/errors";
 import { AbstractConnector } from "../../../src/link/connector";
-import { EarlyCommands } from "../../../src/link/early-commands";
+import { CurrentConnection } from "../../../src/link/current-connection";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { markCertain } from "../../../src/util/error-hint";
 import { CommandsOfTest } from "../../support/ending";
@@ -23,7 +23,7 @@ class MasterOnly extends AnyServer {
   }
 }
 
-describe("EarlyCommands", () => {
+describe("early commands", () => {
   const made = new CommandsOfTest();
   let offline: OfflineQueue;
   let onConnection: Command[];
@@ -47,7 +47,7 @@ describe("EarlyCommands", () => {
   }
 
   /** Sends what may be sent, with these commands waiting. */
-  function send(waiting: readonly Command[], now: Situation = {}): EarlyCommands {
+  function send(waiting: readonly Command[], now: Situation = {}): CurrentConnection {
     for (const command of waiting) offline.push(command);
     const queue = {
       replaceAll: (replace: (command: Command) => Command) => {
@@ -55,9 +55,9 @@ describe("EarlyCommands", () => {
         for (const command of onConnection) made.add(command);
       },
     };
-    const connection = { isOwnSocket: now.isOwnSocket ?? true, queue } as unknown as Connection;
-    const early = new EarlyCommands(
-      { connection, agreed: now.agreed ?? 0, send: (command) => void onConnection.push(command) },
+    const dispatch = (command: Command): void => void onConnection.push(command);
+    const connection = { isOwnSocket: now.isOwnSocket ?? true, queue, dispatch } as unknown as Connection;
+    const current = new CurrentConnection(
       {
         options: { monitor: now.monitor ?? false, retryPolicy: now.retryPolicy },
         connector: now.connector ?? new AnyServer(),
@@ -66,10 +66,14 @@ describe("EarlyCommands", () => {
         hasFailedAttempt: now.hasFailedAttempt ?? false,
         isFresh: now.isFresh ?? false,
       },
+      {} as never,
+      now.agreed ?? 0,
     );
-    early.send(now.password === undefined ? {} : { password: now.password });
-    expect(early.length).to.equal(onConnection.length);
-    return early;
+    current.connection = connection;
+    current.open(current.agreed);
+    current.sendEarly(now.password === undefined ? {} : { password: now.password });
+    expect(current.early.length).to.equal(onConnection.length);
+    return current;
   }
 
   const names = (commands: readonly Command[]): string[] => commands.map(({ spec }) => spec.lowerName);
@@ -130,10 +134,10 @@ describe("EarlyCommands", () => {
 
   it("takes them back as never written when no server has run them, and drops the replies", () => {
     const [written, waits, settled] = [set(), get(), get()];
-    const early = send([written, waits, settled], { isFresh: true });
+    const current = send([written, waits, settled], { isFresh: true });
     written.state = CommandState.Sent;
     settled.fail(new Error("given up"));
-    early.withdraw(null);
+    current.withdraw(null);
     expect(offline.pending()).to.deep.equal([written, waits]);
     expect([written.state, written.mayHaveRun, waits.state]).to.deep.equal([
       CommandState.Queued,
@@ -147,7 +151,7 @@ describe("EarlyCommands", () => {
       CommandState.Settled,
     ]);
     expect(onConnection).to.not.include(written).and.not.include(waits);
-    expect(early.length).to.equal(0);
+    expect(current.early.length).to.equal(0);
   });
 
   it("knows that a refusal of the client ran none, and that another error may have run a written write", () => {
@@ -155,9 +159,9 @@ describe("EarlyCommands", () => {
       offline.takeAll();
       onConnection = [];
       const commands = [set(), get(), set()];
-      const early = send(commands, { isFresh: true });
+      const current = send(commands, { isFresh: true });
       for (const one of commands.slice(0, 2)) one.state = CommandState.Sent;
-      early.withdraw(refusal);
+      current.withdraw(refusal);
       return commands.map((one) => one.mayHaveRun);
     };
     for (const text of ["NOAUTH Authentication required.", "LOADING Redis is loading the dataset in memory"])
@@ -168,17 +172,17 @@ describe("EarlyCommands", () => {
 
   it("takes them back after an error that tells that no server of this kind is there, not after another one", () => {
     const one = get();
-    const early = send([one]);
-    early.onTrouble(new Error("reset"));
-    expect(early.length).to.equal(1);
-    early.onTrouble(markCertain(new Error("an HTTP server")));
-    expect([early.length, offline.pending()]).to.deep.equal([0, [one]]);
+    const current = send([one]);
+    current.onTrouble(new Error("reset"));
+    expect(current.early.length).to.equal(1);
+    current.onTrouble(markCertain(new Error("an HTTP server")));
+    expect([current.early.length, offline.pending()]).to.deep.equal([0, [one]]);
   });
 
   it("has none to take back once the connection is ready", () => {
-    const early = send([get()]);
-    early.release();
-    early.withdraw(null);
+    const current = send([get()]);
+    current.early = [];
+    current.withdraw(null);
     expect([onConnection.length, offline.length]).to.deep.equal([1, 0]);
   });
 
@@ -188,9 +192,9 @@ describe("EarlyCommands", () => {
     extra.group = new Batch(BatchKind.Pipeline, 0, null);
     extra.group.isStarted = true;
     extra.sentAtMs = 5;
-    const early = send([one]);
+    const current = send([one]);
     one.state = CommandState.Sent;
-    early.withdraw(null);
+    current.withdraw(null);
     expect([one.group?.isStarted, extra.sentAtMs]).to.deep.equal([false, 0]);
   });
 });

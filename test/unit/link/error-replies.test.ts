@@ -258,7 +258,7 @@ describe("LinkReplies that are errors", () => {
     };
     const introduction = {
       options: { protocol: 2 },
-      db: 0,
+      databases: [0],
       credentials: {},
     };
     home.modules.beginHandshake(dialled as never, introduction, { onError() {}, onOutcome() {} });

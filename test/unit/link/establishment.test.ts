@@ -6,7 +6,8 @@ import sinon from "sinon";
 import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { ServerInfo } from "../../../src/connection/server-info";
-import type { Establishment, EstablishmentOptions } from "../../../src/link/establishment";
+import type { Establishment } from "../../../src/link/establishment";
+import type { LinkOptions } from "../../../src/link/link-options";
 import { hintOf } from "../../../src/util/error-hint";
 import { ModelConnection } from "../../support/model-connection";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
@@ -27,7 +28,6 @@ describe("Establishment", () => {
   let dial: () => Promise<unknown>;
   let credentials: () => object | null | Promise<object>;
   /** Commands that were sent behind the handshake. */
-  let followers: number;
   /** The credentials of each handshake behind which commands could be sent. */
   let sentWith: unknown[];
 
@@ -43,20 +43,17 @@ describe("Establishment", () => {
     home.time.reset();
     connection = new ModelConnection();
     told = [];
-    followers = 0;
     sentWith = [];
     credentials = () => ({ password: "pw" });
   });
 
-  function attempt(options: EstablishmentOptions = {}): Establishment {
+  function attempt(options: LinkOptions = {}): Establishment {
     const connector = { connect: () => dial(), firstError: new Error("first") };
     const source = { credentials: () => credentials() };
     const owner = {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
-      current: {
-        early: { length: followers, send: (used: unknown) => void sentWith.push(used), withdraw: () => {} },
-      },
+      current: { sendEarly: (used: unknown) => void sentWith.push(used), withdraw: () => {} },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
     };
@@ -73,10 +70,7 @@ describe("Establishment", () => {
   }
 
   /** With its socket, about to introduce itself. */
-  async function dialled(
-    options: EstablishmentOptions = {},
-    socket = new PassThrough(),
-  ): Promise<Establishment> {
+  async function dialled(options: LinkOptions = {}, socket = new PassThrough()): Promise<Establishment> {
     dial = async () => socket;
     const made = attempt(options);
     made.start();
@@ -133,7 +127,7 @@ describe("Establishment", () => {
 
   it("is established with what INFO says and the credentials it has used", async () => {
     const made = await dialled({ enableReadyCheck: true });
-    const over = made.introduce({ db: 2 });
+    const over = made.introduce([2]);
     await turn();
     expect([connection.answer("OK"), connection.answer("OK"), connection.answer(LOADED)]).to.deep.equal([
       "auth pw",
@@ -179,18 +173,18 @@ describe("Establishment", () => {
 
   it("lets commands follow its handshake, with the credentials of that, unless it is over", async () => {
     const made = await dialled();
-    await Promise.all([made.introduce({ db: 0 }), turn()]);
+    await Promise.all([made.introduce([0]), turn()]);
     expect(sentWith).to.deep.equal([{ password: "pw" }]);
     made.stop();
     const other = await dialled();
     other.stop();
-    await other.introduce({ db: 0 });
+    await other.introduce([0]);
     expect(sentWith).to.have.length(1);
   });
 
   it("is refused when the server says so, and when the source of credentials fails", async () => {
     const made = await dialled();
-    const over = made.introduce({ db: 0 });
+    const over = made.introduce([0]);
     await turn();
     connection.answer("-WRONGPASS invalid username-password pair");
     await over;
@@ -200,7 +194,7 @@ describe("Establishment", () => {
     expect(error.hint).to.contain("`username` and `password`");
     told = [];
     credentials = () => Promise.reject(new Error("the vault is shut"));
-    await (await dialled()).introduce({ db: 0 });
+    await (await dialled()).introduce([0]);
     expect(told.map(([first, , last]) => [first, last])).to.deep.equal([["refused", true]]);
     expect(String(told[0]?.[1])).to.equal("Error: the vault is shut");
     expect(home.time.pending, "timers").to.equal(0);
@@ -209,7 +203,7 @@ describe("Establishment", () => {
   it("asks a server that loads its data again until it is done, with a time limit for each answer", async () => {
     credentials = () => ({});
     const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
-    const over = made.introduce({ db: 0 });
+    const over = made.introduce([0]);
     await turn();
     connection.answer(LOADING);
     await over;
@@ -230,7 +224,7 @@ describe("Establishment", () => {
   it("gives up a server that was loading and then says nothing", async () => {
     credentials = () => ({});
     const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
-    void made.introduce({ db: 0 });
+    void made.introduce([0]);
     await turn();
     connection.answer(LOADING);
     await turn();
@@ -289,7 +283,7 @@ describe("Establishment", () => {
 
   it("says nothing more once it was stopped", async () => {
     const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
-    const over = made.introduce({ db: 0 });
+    const over = made.introduce([0]);
     await turn();
     made.stop();
     while (connection.asked.length > 0) connection.answer(LOADED);
@@ -304,12 +298,12 @@ describe("Establishment", () => {
     const setKeepAlive = sinon.spy();
     const socket = Object.assign(new PassThrough(), { setNoDelay, setKeepAlive });
     credentials = () => ({});
-    await (await dialled({ noDelay: true, keepAlive: 0 }, socket)).introduce({ db: 0 });
+    await (await dialled({ noDelay: true, keepAlive: 0 }, socket)).introduce([0]);
     expect(setNoDelay.args).to.deep.equal([[true]]);
     expect(setKeepAlive.args).to.deep.equal([[true, 0]]);
-    await (await dialled({}, socket)).introduce({ db: 0 });
+    await (await dialled({}, socket)).introduce([0]);
     expect([setNoDelay.callCount, setKeepAlive.callCount]).to.deep.equal([1, 1]);
-    await (await dialled({ noDelay: true, keepAlive: 5 })).introduce({ db: 0 });
+    await (await dialled({ noDelay: true, keepAlive: 5 })).introduce([0]);
     expect(told.map(([word]) => word)).to.deep.equal(["established", "established", "established"]);
   });
 
@@ -342,7 +336,7 @@ describe("Establishment", () => {
 
   it("reports a fieldset that the server refuses, and is established nevertheless", async () => {
     const made = await dialled({ himportFieldsets: [{ name: "f", fields: ["a"] }] as never });
-    const over = made.introduce({ db: 0 });
+    const over = made.introduce([0]);
     await turn();
     connection.answer("OK");
     connection.answer("-ERR unknown command 'HIMPORT'");
@@ -351,21 +345,16 @@ describe("Establishment", () => {
     expect(told[0]?.[1]).to.equal("error");
   });
 
-  it("does not wait for its number with RESP2 while commands follow the handshake", async () => {
-    for (followers of [0, 1, 2]) {
-      told = [];
-      connection = new ModelConnection();
-      credentials = () => ({});
-      const made = await dialled({ protocol: 3, disableClientInfo: false });
-      const over = made.introduce({ db: 0 });
-      await turn();
-      connection.answer("-ERR unknown command 'HELLO'");
-      while (connection.asked.length > 1) connection.answer("OK");
-      await over;
-      expect(told.length, `${followers} commands`).to.equal(followers === 0 ? 0 : 1);
-      expect(connection.answer(7)).to.equal("client ID");
-      expect(told.map(([word]) => word)).to.deep.equal(["established"]);
-    }
+  it("does not wait for its number from a server without RESP3", async () => {
+    credentials = () => ({});
+    const made = await dialled({ protocol: 3, disableClientInfo: false });
+    const over = made.introduce([0]);
+    await turn();
+    connection.answer("-ERR unknown command 'HELLO'");
+    while (connection.asked.length > 1) connection.answer("OK");
+    await over;
+    expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    expect(connection.answer(7)).to.equal("client ID");
   });
 
   it("logs in once more with new credentials of a function, and not for other refusals", async () => {
@@ -377,7 +366,7 @@ describe("Establishment", () => {
       connection = new ModelConnection();
       credentials = given;
       const made = await dialled({ enableReadyCheck: true });
-      const over = made.introduce({ db: 0 });
+      const over = made.introduce([0]);
       await turn();
       if (answer.startsWith("-NOAUTH")) connection.answer("OK");
       connection.answer(answer);

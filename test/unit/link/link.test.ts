@@ -20,7 +20,7 @@ import {
 import type { AbstractConnector, ErrorEmitter } from "../../../src/link/connector";
 import type { ExpiringCredentials } from "../../../src/link/credentials";
 import { Link } from "../../../src/link/link";
-import type { LinkMover, LinkOptions, MovableLink, Takeover } from "../../../src/link/link-options";
+import type { LinkMover, LinkOptions, Takeover } from "../../../src/link/link-options";
 import type { LinkStatus } from "../../../src/link/link-state";
 import { Ending } from "../../support/ending";
 import { linkCalls, Peer, PeerConnector } from "./link-peer";
@@ -41,7 +41,7 @@ class EagerMover implements LinkMover {
   isHolding = false;
   isPlanned = false;
 
-  constructor(private readonly link: MovableLink) {}
+  constructor(private readonly link: Link) {}
 
   readonly open: LinkMover["open"] = (options, deps) => new Connection(options, deps);
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import type { Command } from "../../../src/command/command";
 import { Liveness, type ProbedLink } from "../../../src/link/liveness";
-import { Verdict } from "../../../src/link/watchdog";
+import type { Verdict } from "../../../src/link/probe";
 import { CommandsOfTest } from "../../support/ending";
 import { FakeServer, NO_REPLY } from "../../support/fake-server";
 import { ModelConnection } from "../../support/model-connection";
@@ -14,7 +14,6 @@ class ProbedConnection extends ModelConnection {
   handshakeMs = 1;
   wentOn = 0;
   isWritable = true;
-  sleepingWatchdog: { wake(): void } | null = null;
   silenceListener: object | null = null;
   bytesRead = 0;
   lastActivityMs = 0;
@@ -82,12 +81,12 @@ describe("Liveness", () => {
   const probe = (): Promise<Verdict> => liveness.probe(connection.asConnection, 1000);
 
   it("knows nothing where a second connection cannot be made, and asks nobody", async () => {
-    expect(await probe(), "no socket").to.equal(Verdict.Unknown);
+    expect(await probe(), "no socket").to.equal("unknown");
     connection.socket = {};
-    expect(await probe(), "a stream that has no other end").to.equal(Verdict.Unknown);
+    expect(await probe(), "a stream that has no other end").to.equal("unknown");
     connection.socket = { remoteAddress: "127.0.0.1" } as object;
     link.options = { ...link.options, Connector: class {} };
-    expect(await probe(), "a connector of the user's own").to.equal(Verdict.Unknown);
+    expect(await probe(), "a connector of the user's own").to.equal("unknown");
     expect(counts.probes).to.equal(0);
   });
 
@@ -96,70 +95,53 @@ describe("Liveness", () => {
     credentials = () => {
       throw new Error("no credentials");
     };
-    expect(await probe()).to.equal(Verdict.Unknown);
+    expect(await probe()).to.equal("unknown");
     credentials = () => Promise.reject(new Error("no credentials"));
-    expect(await probe()).to.equal(Verdict.Unknown);
+    expect(await probe()).to.equal("unknown");
     credentials = async () => {
       link.connection = null;
       return {};
     };
-    expect(await probe()).to.equal(Verdict.Unknown);
+    expect(await probe()).to.equal("unknown");
     expect(counts.probes).to.equal(0);
   });
 
-  it("resets the link whose connection is dead, with whether the server can be reached", () => {
-    liveness.onDeadConnection(1234, true);
-    liveness.onDeadConnection(1234, false);
-    const errors = told.map(([, error]) => error as { code: string; isReachable: boolean; message: string });
-    expect(told.map(([what]) => what)).to.deep.equal(["reset", "reset"]);
-    expect(errors.map(({ code, isReachable }) => [code, isReachable])).to.deep.equal([
-      ["DEAD_CONNECTION", true],
-      ["DEAD_CONNECTION", false],
-    ]);
-    expect(errors[0]?.message).to.contain("server:1").and.to.contain("1234 ms");
-  });
-
-  it("reports a busy server, and whether that is known", () => {
-    liveness.onBusyServer(1234, true);
-    liveness.onBusyServer(1234, false);
-    expect(told.map(([what, { code }]) => [what, code])).to.deep.equal([
-      ["busy", "SERVER_BUSY"],
-      ["busy", "SERVER_BUSY"],
-    ]);
-    expect(told[0]?.[1].message).to.not.contain("cannot find out");
-    expect(told[1]?.[1].message).to.contain("cannot find out");
-  });
+  /** One check of a connection that has been silent for long. */
+  function look(watched = connection): string[] {
+    watched.lastActivityMs = -10_000;
+    liveness.start(watched.asConnection);
+    liveness.look();
+    return watched.asked.map(({ name }) => name);
+  }
 
   it("sends a PING on a connection that only listens", () => {
-    liveness.onQuiet(connection.asConnection);
-    expect(connection.asked.map(({ spec }) => spec.name)).to.deep.equal(["ping"]);
+    expect(look()).to.deep.equal(["ping"]);
     connection.answer("PONG");
   });
 
   it("sends none where one would wait, be counted as a member, or cannot be written", () => {
     connection.queue.length = 1;
-    liveness.onQuiet(connection.asConnection);
+    expect(look()).to.deep.equal([]);
     connection.queue.length = 0;
     isInTransaction = true;
-    liveness.onQuiet(connection.asConnection);
+    expect(look()).to.deep.equal([]);
     isInTransaction = false;
     connection.isWritable = false;
-    liveness.onQuiet(connection.asConnection);
-    expect(connection.asked).to.deep.equal([]);
+    expect(look()).to.deep.equal([]);
   });
 
   it("listens while there are subscriptions, unless the connection's user may not PING", () => {
-    expect(liveness.isListening(connection.asConnection)).to.equal(true);
     isEmpty = true;
-    expect(liveness.isListening(connection.asConnection)).to.equal(false);
+    expect(look()).to.deep.equal([]);
     isEmpty = false;
-    liveness.onQuiet(connection.asConnection);
+    expect(look()).to.deep.equal(["ping"]);
     connection.asked.shift()?.fail(new Error("the connection is closed"));
-    expect(liveness.isListening(connection.asConnection), "it was not refused").to.equal(true);
-    liveness.onQuiet(connection.asConnection);
+    expect(look(), "it was not refused").to.deep.equal(["ping"]);
     connection.answer("-NOPERM");
-    expect(liveness.isListening(connection.asConnection)).to.equal(false);
-    expect(liveness.isListening(new ProbedConnection().asConnection), "the next one").to.equal(true);
+    expect(look()).to.deep.equal([]);
+    const next = new ProbedConnection();
+    expect(look(next), "the next one").to.deep.equal(["ping"]);
+    next.answer("PONG");
   });
 
   it("watches nothing when it is switched off", () => {
@@ -173,17 +155,13 @@ describe("Liveness", () => {
   });
 
   it("watches after five seconds of silence, or after those that the options state", () => {
-    const idleMsOf = (watchdog: unknown): number | undefined => {
+    const idleMsOf = (watchdog: unknown): number => {
       link.options = (watchdog === undefined ? {} : { watchdog }) as typeof link.options;
       make();
-      return (liveness as unknown as { watchdog: { idleMs: number } | null }).watchdog?.idleMs;
+      return (liveness as unknown as { idleMs: number }).idleMs;
     };
     expect([undefined, {}, { idleMs: 7 }, { idleMs: 0 }, false].map(idleMsOf)).to.deep.equal([
-      5000,
-      5000,
-      7,
-      undefined,
-      undefined,
+      5000, 5000, 7, 0, 0,
     ]);
   });
 
@@ -192,9 +170,9 @@ describe("Liveness", () => {
     make();
     isEmpty = true;
     liveness.start(connection.asConnection);
-    await until(() => connection.sleepingWatchdog !== null);
+    await until(() => liveness.isAsleep);
     isEmpty = false;
-    connection.sleepingWatchdog?.wake();
+    liveness.wake();
     await until(() => connection.asked.length > 0);
     liveness.stop();
     const { length } = connection.asked;
@@ -280,14 +258,14 @@ describe("Liveness", () => {
 
     it("asks with the credentials of the client, counts it, and tells nobody who does not listen", async () => {
       credentials = async () => ({ username: "u", password: "p" });
-      expect(await probe()).to.equal(Verdict.ConnectionIsDead);
+      expect(await probe()).to.equal("dead");
       expect(server.received.map((words) => words.join(" "))).to.deep.include.members([
         "auth u p",
         "info server",
       ]);
       expect(counts.probes).to.equal(1);
       credentials = () => null as never;
-      expect(await probe(), "without any").to.equal(Verdict.ConnectionIsDead);
+      expect(await probe(), "without any").to.equal("dead");
     });
 
     it("tells those who listen to the channel of connections of it, with the verdict", async () => {
@@ -312,7 +290,7 @@ describe("Liveness", () => {
     it("waits for as long as the options say", async () => {
       isMute = true;
       link.options = { watchdog: { probeTimeoutMs: 20 } };
-      expect(await probe()).to.not.equal(Verdict.ConnectionIsDead);
+      expect(await probe()).to.not.equal("dead");
     });
 
     it("hangs up when the link needs it no more", async () => {

@@ -6,13 +6,11 @@ import { expect } from "chai";
 import type { Connection } from "../../../src/connection/connection";
 import type { Credentials } from "../../../src/connection/handshake";
 import type { LinkOptions } from "../../../src/link/link-options";
-import { probe } from "../../../src/link/probe";
+import { probe, type Verdict } from "../../../src/link/probe";
 import { type Peer, SideConnection } from "../../../src/link/side-connection";
-import { Verdict } from "../../../src/link/watchdog";
 import { clockMs } from "../../../src/util/scheduling";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";
 
-const { ConnectionIsDead, ServerIsBusy, Unreachable, Unknown, Served } = Verdict;
 const SILENT_MS = 10_000;
 
 interface Row {
@@ -85,25 +83,25 @@ describe("probe", () => {
   const asked = (): string[] => server.received.map((words) => words.join(" ")).slice(1);
 
   it("asks for the run of the server and for the row of the connection, and closes its own", async () => {
-    expect(await verdict()).to.equal(ConnectionIsDead);
+    expect(await verdict()).to.equal("dead");
     expect(asked()).to.deep.equal(["info server", "client list id 5"]);
     while (server.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
   });
 
   it("believes that the connection is dead when the server has nothing to do for it", async () => {
     for (const [own, wanted] of [
-      [{ idle: 20 }, ConnectionIsDead],
-      [{ idle: 8 }, ConnectionIsDead],
-      [{ idle: 7 }, Served],
-      [{ idle: 0 }, Served],
-      [{ flags: "b" }, ServerIsBusy],
-      [{ flags: "xb" }, ServerIsBusy],
-      [{ idle: 1, qbuf: 30 }, ServerIsBusy],
-      [{ idle: 2, qbuf: 30 }, Served],
-      [{ idle: 20, qbuf: 30 }, ConnectionIsDead],
+      [{ idle: 20 }, "dead"],
+      [{ idle: 8 }, "dead"],
+      [{ idle: 7 }, "served"],
+      [{ idle: 0 }, "served"],
+      [{ flags: "b" }, "busy"],
+      [{ flags: "xb" }, "busy"],
+      [{ idle: 1, qbuf: 30 }, "busy"],
+      [{ idle: 2, qbuf: 30 }, "served"],
+      [{ idle: 20, qbuf: 30 }, "dead"],
       // Younger than the connection: the number is that of another server.
-      [{ age: 10 }, Unknown],
-      [{ age: 59 }, ConnectionIsDead],
+      [{ age: 10 }, "unknown"],
+      [{ age: 59 }, "dead"],
     ] as const) {
       rows = [{ id: 4, flags: "b" }, own];
       expect(await verdict(), JSON.stringify(own)).to.equal(wanted);
@@ -112,58 +110,58 @@ describe("probe", () => {
 
   it("takes a connection that the same run of the server does not know for dead", async () => {
     rows = [{ id: 4 }];
-    expect(await verdict()).to.equal(ConnectionIsDead);
+    expect(await verdict()).to.equal("dead");
     silent["serverRunId"] = null;
-    expect(await verdict(), "perhaps another server").to.equal(Unknown);
+    expect(await verdict(), "perhaps another server").to.equal("unknown");
     rows = [{ id: 4, flags: "b", cmd: "blpop" }];
-    expect(await verdict(), "others wait there for the same").to.equal(ServerIsBusy);
+    expect(await verdict(), "others wait there for the same").to.equal("busy");
     rows = [{ id: 4, flags: "b", cmd: "brpop" }];
-    expect(await verdict()).to.equal(Unknown);
+    expect(await verdict()).to.equal("unknown");
   });
 
   it("believes no other run of a server, whatever it lists", async () => {
     silent["serverRunId"] = "another";
-    expect(await verdict()).to.equal(Unknown);
+    expect(await verdict()).to.equal("unknown");
     script.set("info", new Error("NOPERM"));
-    expect(await verdict(), "the run is not told, the row counts").to.equal(ConnectionIsDead);
+    expect(await verdict(), "the run is not told, the row counts").to.equal("dead");
   });
 
   it("believes no list in which it is not itself", async () => {
     script.set("hello", new RawReply("%1\r\n$2\r\nid\r\n:77\r\n"));
     rows = [{ id: 5 }];
-    expect(await verdict()).to.equal(Unknown);
+    expect(await verdict()).to.equal("unknown");
     expect(asked()).to.include("client list id 5 77");
     rows = [{ id: 5 }, { id: 77 }];
-    expect(await verdict()).to.equal(ConnectionIsDead);
+    expect(await verdict()).to.equal("dead");
   });
 
   it("finds the connection by its address when its number is not known", async () => {
     silent["clientId"] = null;
     rows = [{ id: 9, addr: "10.0.0.1:4001", idle: 0 }, { id: 5 }];
-    expect(await verdict()).to.equal(ConnectionIsDead);
+    expect(await verdict()).to.equal("dead");
     expect(asked()).to.include("client list");
     silent["socket"] = { ...(silent["socket"] as object), localAddress: "::ffff:10.0.0.1", localPort: 4001 };
-    expect(await verdict()).to.equal(Served);
+    expect(await verdict()).to.equal("served");
     silent["socket"] = { ...(silent["socket"] as object), localPort: 4999 };
-    expect(await verdict(), "translated on the way").to.equal(Unknown);
+    expect(await verdict(), "translated on the way").to.equal("unknown");
   });
 
   it("asks servers before 6.2 for the whole list, and gives up where it may not see it", async () => {
     script.set("client list id", new Error("ERR syntax error"));
-    expect(await verdict()).to.equal(ConnectionIsDead);
+    expect(await verdict()).to.equal("dead");
     script.set("client list id", new Error("NOPERM no"));
-    expect(await verdict()).to.equal(Unknown);
+    expect(await verdict()).to.equal("unknown");
     script.set("client list id", new Error("ERR syntax error"));
     script.set("client list", new Error("NOPERM no"));
-    expect(await verdict()).to.equal(Unknown);
+    expect(await verdict()).to.equal("unknown");
   });
 
   it("takes a refusal for work only if it says so", async () => {
     for (const [said, wanted] of [
-      ["BUSY Redis is busy running a script", ServerIsBusy],
-      ["LOADING Redis is loading the dataset in memory", ServerIsBusy],
-      ["WRONGPASS no", Unknown],
-      ["ERR max number of clients reached", Unknown],
+      ["BUSY Redis is busy running a script", "busy"],
+      ["LOADING Redis is loading the dataset in memory", "busy"],
+      ["WRONGPASS no", "unknown"],
+      ["ERR max number of clients reached", "unknown"],
     ] as const) {
       script.set("hello", new Error(said));
       expect(await verdict(), said).to.equal(wanted);
@@ -172,17 +170,17 @@ describe("probe", () => {
 
   it("takes silence of what has accepted it for work", async () => {
     script.set("hello", NO_REPLY);
-    expect(await verdict({ timeoutMs: 50 })).to.equal(ServerIsBusy);
+    expect(await verdict({ timeoutMs: 50 })).to.equal("busy");
     expect(server.connectionCount).to.equal(1);
   });
 
   it("takes a server that hangs up without a word for gone, and one that has said something not", async () => {
     const tls = { rejectUnauthorized: false };
     for (const [said, options, wanted] of [
-      ["", {}, Unreachable],
-      ["HTTP/1.1 400 Bad Request\r\n", {}, Unknown],
-      ["", { tls }, Unreachable],
-      ["HTTP/1.1 400 Bad Request\r\n", { tls }, Unknown],
+      ["", {}, "unreachable"],
+      ["HTTP/1.1 400 Bad Request\r\n", {}, "unknown"],
+      ["", { tls }, "unreachable"],
+      ["HTTP/1.1 400 Bad Request\r\n", { tls }, "unknown"],
     ] as const) {
       const other = createServer((socket) =>
         socket
@@ -200,8 +198,10 @@ describe("probe", () => {
 
   it("says that nothing is reached where nobody listens", async () => {
     await server.stop();
-    expect(await verdict()).to.equal(Unreachable);
-    expect(await verdict({ options: { path: `/tmp/nobody-listens-${process.pid}` } })).to.equal(Unreachable);
+    expect(await verdict()).to.equal("unreachable");
+    expect(await verdict({ options: { path: `/tmp/nobody-listens-${process.pid}` } })).to.equal(
+      "unreachable",
+    );
   });
 
   it("says that it does not know when it is stopped, or its credentials cannot be read", async () => {
@@ -209,12 +209,12 @@ describe("probe", () => {
     const side = open();
     const isStopped = verdict({}, side);
     side.connection.destroy(new Error("stopped"));
-    expect(await isStopped).to.equal(Unknown);
+    expect(await isStopped).to.equal("unknown");
     const credentials = {
       get password(): string {
         throw new Error("the vault is shut");
       },
     };
-    expect(await verdict({ credentials })).to.equal(Unknown);
+    expect(await verdict({ credentials })).to.equal("unknown");
   });
 });

@@ -1,8 +1,8 @@
 /** When the next attempt is made, what the retry strategy is told, and who is told how an attempt went. In virtual time. */
 
 import { expect } from "chai";
-import type { Reconnection, ReconnectionOptions } from "../../../src/link/reconnection";
-import { ModelConnection } from "../../support/model-connection";
+import type { LinkOptions } from "../../../src/link/link-options";
+import type { Reconnection } from "../../../src/link/reconnection";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 describe("Reconnection", () => {
@@ -17,16 +17,15 @@ describe("Reconnection", () => {
     told = [];
   });
 
-  function reconnection(options: ReconnectionOptions = {}, connector: object = {}): Reconnection {
+  function reconnection(options: LinkOptions = {}): Reconnection {
     const retryStrategy = (times: number): number => {
       told.push(times);
       return times * 10;
     };
     return new home.modules.Reconnection(
       { retryStrategy, ...options },
-      connector as never,
-      { credentials: () => ({}) } as never,
       {} as never,
+      { credentials: () => ({}) } as never,
     );
   }
 
@@ -105,9 +104,8 @@ describe("Reconnection", () => {
     one.isMovingOn = true;
     one.judgeLife(home.time.nowMs);
     expect(one.plan().delayMs).to.equal(10);
-    one.dial(new ModelConnection().asConnection);
+    one.begin();
     expect(one.isMovingOn, "the next one is not").to.equal(false);
-    one.stop();
   });
 
   it("forgets all attempts when nothing is planned any more", () => {
@@ -157,10 +155,7 @@ describe("Reconnection", () => {
       await home.pass(200);
       expect(due.length).to.equal(1);
       wait();
-      const dialling = reconnection({}, { connect: () => new Promise(() => {}) });
-      dialling.wait(100, () => due.push(-1));
-      dialling.dial(new ModelConnection().asConnection);
-      one.stop();
+      one.begin();
       await home.pass(200);
       expect(due.length).to.equal(1);
       expect(home.time.pending).to.equal(0);
@@ -196,39 +191,5 @@ describe("Reconnection", () => {
     heard.push("ready");
     await home.pass(0);
     expect(heard).to.deep.equal(["ready", "a tick later", "connected"]);
-  });
-
-  it("introduces the connection that it dials, and no longer once it was stopped", async () => {
-    const connection = new ModelConnection();
-    const established: unknown[] = [];
-    let dials = 0;
-    const connect = (): Promise<never> => {
-      dials++;
-      return new Promise(() => {});
-    };
-    const source = { credentials: () => ({ password: "pw" }) };
-    const current = { early: { length: 0, send: () => {}, withdraw: () => {} } };
-    const owner = { current, onEstablished: () => established.push("yes") };
-    const dial = (): Reconnection => {
-      const one = new home.modules.Reconnection(
-        { protocol: 2, disableClientInfo: true },
-        { connect } as never,
-        source,
-        owner as never,
-      );
-      one.dial(connection.asConnection);
-      return one;
-    };
-    dial().introduce({ db: 0 });
-    expect(dials).to.equal(1);
-    await home.pass(0);
-    expect(connection.answer("OK")).to.equal("auth pw");
-    await home.pass(0);
-    expect(established).to.deep.equal(["yes"]);
-    const stopped = dial();
-    stopped.stop();
-    stopped.introduce({ db: 0 });
-    await home.pass(0);
-    expect(connection.asked.length).to.equal(0);
   });
 });

@@ -16,7 +16,7 @@ describe("the selected database", () => {
   }
 
   it("of the next connection is the confirmed one, behind those of waiting commands", () => {
-    expect(databasesFor([], 1)).to.deep.equal({ db: 1, otherDbs: [] });
+    expect(databasesFor([], 1)).to.deep.equal([1]);
     const waiting = [
       issuedIn(1, "get", "a"),
       issuedIn(2, "get", "a"),
@@ -26,7 +26,7 @@ describe("the selected database", () => {
       issuedIn(3, "get", "a"),
       issuedIn(4, "get", "a"),
     ];
-    expect(databasesFor(waiting, 1)).to.deep.equal({ db: 1, otherDbs: [2, 4] });
+    expect(databasesFor(waiting, 1)).to.deep.equal([2, 4, 1]);
   });
 
   it("after EXEC is that of the last SELECT which has run", () => {

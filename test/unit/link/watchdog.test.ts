@@ -2,9 +2,11 @@ import { expect } from "chai";
 import type { Command } from "../../../src/command/command";
 import { IGNORED } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
+import { LEGACY_SHAPE } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import type { Connection } from "../../../src/connection/connection";
-import { Verdict, Watchdog, type WatchdogOwner } from "../../../src/link/watchdog";
+import { Liveness } from "../../../src/link/liveness";
+import type { Verdict } from "../../../src/link/probe";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 const IDLE_MS = 40;
@@ -13,39 +15,59 @@ const IDLE_MS = 40;
 class Silent {
   lastActivityMs = performance.now();
   bytesRead = 0;
-  sleepingWatchdog: Watchdog | null = null;
+  isWritable = true;
   socket = { _handle: { writeQueueSize: 0 } };
   command: Command | undefined = makeCommand(specOf("get"), ["k"], false, IGNORED);
+  onQuiet = (): void => {};
   readonly queue = {
+    length: 0,
     inFlight: 1,
     head: (): Command | undefined => this.command,
-    oldest: (): Command | undefined => this.command,
   };
+
+  /** The PING of a client that only listens. */
+  dispatch(ping: Command): void {
+    this.onQuiet();
+    ping.fulfil("PONG", LEGACY_SHAPE);
+  }
 }
 
-/** Records what the watchdog reports; a dead connection stops it. */
-function ownerWith(
-  seen: string[],
-  verdict: () => Verdict,
-): Omit<WatchdogOwner, "isListening"> & { watchdog: Watchdog | null } {
-  const owner: ReturnType<typeof ownerWith> = {
-    watchdog: null,
-    probe: async () => {
-      seen.push("asked");
-      return verdict();
+interface Watched {
+  readonly idleMs: number;
+  readonly seen: string[];
+  readonly silent: Silent;
+  probe(): Promise<Verdict>;
+  isListening(): boolean;
+}
+
+/** A watchdog whose probes are scripted. Its reports are recorded; a dead connection stops it. */
+function watchdogOf({ idleMs, seen, silent, probe, isListening }: Watched, Class = Liveness): Liveness {
+  const link = {
+    options: { watchdog: { idleMs } },
+    server: "server:1",
+    subscriptions: {
+      get isEmpty() {
+        return !isListening();
+      },
     },
-    onDeadConnection: (_silentMs, isReachable) => {
-      seen.push(isReachable ? "dead" : "gone");
-      owner.watchdog?.stop();
+    session: { isInTransaction: false },
+    reset(error: Error & { isReachable: boolean }) {
+      expect(error).to.include({ code: "DEAD_CONNECTION" });
+      expect(error.message).to.match(/server:1.* \d+ ms/);
+      seen.push(error.isReachable ? "dead" : "gone");
+      watchdog.stop();
     },
-    onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
-    onQuiet: () => seen.push("quiet"),
+    report: (_type: string, error: Error) =>
+      void seen.push(error.message.includes("cannot find out") ? "unknown" : "busy"),
   };
-  return owner;
+  silent.onQuiet = () => void seen.push("quiet");
+  const watchdog = new Class(link as never, {} as never);
+  watchdog.probe = probe;
+  return watchdog;
 }
 
 describe("Watchdog", () => {
-  let watchdog: Watchdog;
+  let watchdog: Liveness;
   let silent: Silent;
   let seen: string[];
   let verdicts: Verdict[];
@@ -55,15 +77,17 @@ describe("Watchdog", () => {
     silent = new Silent();
     seen = [];
     isListening = true;
-    const owner = ownerWith(seen, () => verdicts.shift() ?? Verdict.ServerIsBusy);
-    watchdog = new Watchdog(IDLE_MS, { ...owner, isListening: () => isListening });
-    owner.watchdog = watchdog;
+    const probe = async (): Promise<Verdict> => {
+      seen.push("asked");
+      return verdicts.shift() ?? "busy";
+    };
+    watchdog = watchdogOf({ idleMs: IDLE_MS, seen, silent, probe, isListening: () => isListening });
   });
   afterEach(() => watchdog.stop());
 
   async function run(found: Verdict[], ms: number): Promise<string[]> {
     verdicts = found;
-    watchdog.attach(silent as unknown as Connection);
+    watchdog.start(silent as unknown as Connection);
     await new Promise((resolve) => setTimeout(resolve, ms));
     watchdog.stop();
     return seen;
@@ -71,42 +95,35 @@ describe("Watchdog", () => {
 
   async function untilOver(found: Verdict[]): Promise<string[]> {
     verdicts = found;
-    watchdog.attach(silent as unknown as Connection);
+    watchdog.start(silent as unknown as Connection);
     while (!/dead|gone/.test(seen.at(-1) ?? "")) await new Promise((resolve) => setTimeout(resolve, 5));
     return seen;
   }
 
   it("gives up on the word of the server", async () => {
-    expect(await untilOver([Verdict.ConnectionIsDead])).to.deep.equal(["asked", "dead"]);
+    expect(await untilOver(["dead"])).to.deep.equal(["asked", "dead"]);
   });
 
   it("asks once at a time, and goes on looking while it waits for the answer", async () => {
     let asked = 0;
     let answer: (verdict: Verdict) => void = () => {};
-    const gone: boolean[] = [];
-    const other = new Watchdog(IDLE_MS, {
-      probe: () => {
-        asked++;
-        return new Promise((resolve) => (answer = resolve));
-      },
-      onDeadConnection: (_silentMs, isReachable) => void gone.push(isReachable),
-      onBusyServer: () => {},
-      isListening: () => false,
-      onQuiet: () => {},
-    });
+    const probe = (): Promise<Verdict> => {
+      asked++;
+      return new Promise((resolve) => (answer = resolve));
+    };
+    const other = watchdogOf({ idleMs: IDLE_MS, seen, silent, probe, isListening: () => false });
     silent.lastActivityMs -= 10 * IDLE_MS;
-    other.attach(silent as unknown as Connection);
+    other.start(silent as unknown as Connection);
     expect([other.look(), other.look(), other.look(), asked]).to.deep.equal([true, true, true, 1]);
-    answer(Verdict.ConnectionIsDead);
+    answer("dead");
     await new Promise((resolve) => setImmediate(resolve));
     other.stop();
-    expect(gone).to.deep.equal([true]);
+    expect(seen).to.deep.equal(["dead"]);
     expect(other.look(), "stopped").to.equal(false);
   });
 
   it("says once that it waits, and goes on asking", async () => {
-    const { ServerIsBusy, ConnectionIsDead } = Verdict;
-    expect(await untilOver([ServerIsBusy, ServerIsBusy, ConnectionIsDead])).to.deep.equal([
+    expect(await untilOver(["busy", "busy", "dead"])).to.deep.equal([
       "asked",
       "busy",
       "asked",
@@ -116,20 +133,18 @@ describe("Watchdog", () => {
   });
 
   it("does not take no answer for one", async () => {
-    const found = await run([Verdict.Unknown, Verdict.Unknown, Verdict.Unknown, Verdict.Unknown], 200);
+    const found = await run(["unknown", "unknown", "unknown", "unknown"], 200);
     expect(found.filter((word) => word !== "asked")).to.deep.equal(["unknown", "busy"].slice(0, 1));
   });
 
   it("needs three refusals in a row", async () => {
-    const { Unreachable, ServerIsBusy } = Verdict;
     expect(
-      await untilOver([Unreachable, Unreachable, ServerIsBusy, Unreachable, Unreachable, Unreachable]),
+      await untilOver(["unreachable", "unreachable", "busy", "unreachable", "unreachable", "unreachable"]),
     ).to.deep.equal(["asked", "asked", "asked", "busy", "asked", "asked", "asked", "gone"]);
   });
 
   it("gives what the server has written the time to arrive, once", async () => {
-    const { Served, ServerIsBusy } = Verdict;
-    expect(await untilOver([Served, ServerIsBusy, Served, Served])).to.deep.equal([
+    expect(await untilOver(["served", "busy", "served", "served"])).to.deep.equal([
       "asked",
       "asked",
       "busy",
@@ -140,14 +155,13 @@ describe("Watchdog", () => {
   });
 
   it("begins anew with another connection: what was found out about the last one does not count", async () => {
-    const { Served, Unreachable } = Verdict;
-    for (const found of [[Served], [Unreachable, Unreachable]]) {
+    for (const found of [["served"], ["unreachable", "unreachable"]] as Verdict[][]) {
       verdicts = [...found];
       seen.length = 0;
-      watchdog.attach(silent as unknown as Connection);
+      watchdog.start(silent as unknown as Connection);
       while (verdicts.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
       verdicts = [found[0] as Verdict];
-      watchdog.attach(silent as unknown as Connection);
+      watchdog.start(silent as unknown as Connection);
       while (verdicts.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
       await new Promise((resolve) => setImmediate(resolve));
       watchdog.stop();
@@ -167,11 +181,11 @@ describe("Watchdog", () => {
   it("waits as long as a blocking command says, and for ever when it says so", async () => {
     silent.command = makeCommand(specOf("blpop"), ["k", "0.15"], false, IGNORED);
     const startedAt = performance.now();
-    await untilOver([Verdict.ConnectionIsDead]);
+    await untilOver(["dead"]);
     expect(performance.now() - startedAt).to.be.above(150);
     seen.length = 0;
     silent.command = makeCommand(specOf("blpop"), ["k", "0"], false, IGNORED);
-    expect(await run([Verdict.ConnectionIsDead], 150)).to.deep.equal([]);
+    expect(await run(["dead"], 150)).to.deep.equal([]);
   });
 
   it("tells when nothing is due", async () => {
@@ -185,10 +199,10 @@ describe("Watchdog", () => {
     const { command } = silent;
     silent.command = undefined;
     silent.queue.inFlight = 0;
-    verdicts = [Verdict.ConnectionIsDead];
-    watchdog.attach(silent as unknown as Connection);
+    verdicts = ["dead"];
+    watchdog.start(silent as unknown as Connection);
     expect(watchdog.look(), "goes on").to.equal(false);
-    expect(silent.sleepingWatchdog).to.equal(watchdog);
+    expect(watchdog.isAsleep).to.equal(true);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(seen).to.deep.equal([]);
     silent.command = command;
@@ -202,16 +216,10 @@ describe("Watchdog", () => {
     verdicts = [];
     const probe = async (): Promise<Verdict> => {
       silent.bytesRead++;
-      return Verdict.ConnectionIsDead;
+      return "dead";
     };
-    const other = new Watchdog(IDLE_MS, {
-      probe,
-      onDeadConnection: () => seen.push("dead"),
-      onBusyServer: () => seen.push("busy"),
-      isListening: () => true,
-      onQuiet: () => {},
-    });
-    other.attach(silent as unknown as Connection);
+    const other = watchdogOf({ idleMs: IDLE_MS, seen, silent, probe, isListening: () => true });
+    other.start(silent as unknown as Connection);
     await new Promise((resolve) => setTimeout(resolve, 150));
     other.stop();
     expect(seen).to.deep.equal([]);
@@ -219,7 +227,7 @@ describe("Watchdog", () => {
 });
 
 describe("Watchdog over time", () => {
-  type Modules = typeof import("../../../src/link/watchdog");
+  type Modules = typeof import("../../../src/link/liveness");
   /** Long enough for each period and delay to be a whole number. */
   const LONG_MS = 1000;
   let home: InVirtualTime<Modules>;
@@ -228,25 +236,28 @@ describe("Watchdog over time", () => {
   let verdict: Verdict;
   let onAsked: () => void;
   let isListening: boolean;
-  let watchdog: Watchdog;
+  let watchdog: Liveness;
 
   before(() => {
-    home = inVirtualTime<Modules>(() => require("../../../src/link/watchdog"));
+    home = inVirtualTime<Modules>(() => require("../../../src/link/liveness"));
   });
 
   beforeEach(() => {
     home.time.reset();
     silent = new Silent();
     silent.lastActivityMs = home.time.nowMs;
-    [seen, verdict, isListening] = [[], Verdict.ServerIsBusy, false];
+    [seen, verdict, isListening] = [[], "busy", false];
     onAsked = () => {};
-    const owner = ownerWith(seen, () => {
+    const probe = async (): Promise<Verdict> => {
+      seen.push("asked");
       onAsked();
       return verdict;
-    });
-    watchdog = new home.modules.Watchdog(LONG_MS, { ...owner, isListening: () => isListening });
-    owner.watchdog = watchdog;
-    watchdog.attach(silent as unknown as Connection);
+    };
+    watchdog = watchdogOf(
+      { idleMs: LONG_MS, seen, silent, probe, isListening: () => isListening },
+      home.modules.Liveness,
+    );
+    watchdog.start(silent as unknown as Connection);
   });
 
   afterEach(async () => {
@@ -261,7 +272,7 @@ describe("Watchdog over time", () => {
   }
 
   it("leaves no timer when it is stopped, also while bytes of the server should arrive", async () => {
-    verdict = Verdict.Served;
+    verdict = "served";
     while (seen.length === 0) await home.pass(1);
     watchdog.stop();
     expect(await timers()).to.equal(0);
@@ -270,7 +281,7 @@ describe("Watchdog over time", () => {
   });
 
   it("gives bytes that the server has written a fifth of the time to arrive", async () => {
-    verdict = Verdict.Served;
+    verdict = "served";
     while (seen.length === 0) await home.pass(1);
     await home.pass(LONG_MS / 5 - 10);
     expect(seen).to.deep.equal(["asked"]);
@@ -294,11 +305,11 @@ describe("Watchdog over time", () => {
   });
 
   for (const [found, count] of [
-    ["Unreachable", 2],
-    ["Served", 1],
+    ["unreachable", 2],
+    ["served", 1],
   ] as const) {
     it(`counts the verdict ${found} anew once bytes have arrived in between`, async () => {
-      verdict = Verdict[found];
+      verdict = found;
       while (seen.length < count) await home.pass(1);
       silent.lastActivityMs = home.time.nowMs;
       await home.pass(LONG_MS - 1);
@@ -309,7 +320,7 @@ describe("Watchdog over time", () => {
   }
 
   it("does not take a request that the server holds on purpose for one without a reply", async () => {
-    verdict = Verdict.ConnectionIsDead;
+    verdict = "dead";
     silent.command = makeCommand(specOf("wait"), ["1", "0"], false, IGNORED);
     await home.pass(10 * LONG_MS);
     expect(seen).to.deep.equal([]);
@@ -341,7 +352,7 @@ describe("Watchdog over time", () => {
   });
 
   it("does not judge a connection whose bytes the system has sent while it asked", async () => {
-    verdict = Verdict.ConnectionIsDead;
+    verdict = "dead";
     onAsked = () => {
       silent.socket._handle.writeQueueSize += 1000;
     };
@@ -364,7 +375,7 @@ describe("Watchdog over time", () => {
     await home.pass(LONG_MS);
     const next = new Silent();
     next.lastActivityMs = home.time.nowMs - 10 * LONG_MS;
-    watchdog.attach(next as unknown as Connection);
+    watchdog.start(next as unknown as Connection);
     watchdog.look();
     expect(seen).to.deep.equal(["asked"]);
   });
