@@ -4,15 +4,9 @@
  * does not load the router.
  */
 
-export interface RedirectOptions {
-  readonly maxRedirections: number;
-  readonly retryDelayOnMoved: number;
-  readonly retryDelayOnFailover: number;
-  readonly retryDelayOnClusterDown: number;
-  readonly retryDelayOnTryAgain: number;
-}
+export type RedirectOptions = Readonly<typeof REDIRECT_DEFAULTS>;
 
-export const REDIRECT_DEFAULTS: RedirectOptions = {
+export const REDIRECT_DEFAULTS = {
   maxRedirections: 16,
   retryDelayOnMoved: 0,
   retryDelayOnFailover: 100,

@@ -35,14 +35,12 @@ export interface NodeClient extends Dispatcher {
   lastOf(slot: number): Command | null;
   /** The same for every slot, in one pass over the commands. */
   youngest(): ReadonlyMap<number, Command>;
-  /** The smoothed round trip. */
   readonly distance: Distance;
   /** The node starts or stops serving reads as a replica. */
   setReadOnly(isReadOnly: boolean): void;
 }
 
 export class Shard {
-  /** Master first. */
   readonly nodes: readonly ClusterNode[];
   /** Names of its nodes, master first; `cluster.slots` contains this list. */
   readonly keys: string[];
@@ -80,9 +78,7 @@ export class ClusterNode implements Reader {
   private doubtedUntilMs = 0;
   /** Its connection was replaced after the node redirected to itself; done once. */
   isRenewed = false;
-  /** Until then reads use other nodes. */
   avoidedUntilMs = 0;
-  /** Commands of the batch that is being split. */
   bucket: Command[] = [];
 
   constructor(public address: NodeAddress) {
@@ -121,10 +117,9 @@ export class ClusterNode implements Reader {
 
   /** It has recently replied CLUSTERDOWN: it may be cut off while other nodes serve its slots. */
   get isDoubted(): boolean {
-    return this.doubtedUntilMs !== 0 && clockMs() < this.doubtedUntilMs;
+    return clockMs() < this.doubtedUntilMs;
   }
 
-  /** It did not serve a read. */
   avoid(): void {
     this.avoidedUntilMs = clockMs() + GOSSIP_MS;
   }
@@ -137,7 +132,6 @@ export class ClusterNode implements Reader {
     this.suspectedAtMs = clockMs();
   }
 
-  /** It can be asked without a new connection. */
   get isLive(): boolean {
     return this.client?.link.isWritable === true;
   }

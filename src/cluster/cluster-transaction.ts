@@ -30,7 +30,6 @@ import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-error
 import type { ClusterNode } from "./cluster-node";
 import type { Redirect } from "./redirect";
 
-/** An error reply that calls for another attempt. */
 export interface Refusal {
   readonly node: ClusterNode;
   readonly redirect: Redirect;
@@ -49,7 +48,7 @@ export class ClusterTransaction extends Batch {
   /** `nextRun` was called: the transaction was sent, or is about to be. */
   private hasRun = false;
   /** Members of this run that were redirected, with the errors that are not reported yet. */
-  private deferred: { command: Command; error: Error }[] = [];
+  private readonly deferred: { readonly command: Command; readonly error: Error }[] = [];
 
   constructor(
     readonly commands: readonly Command[],
@@ -64,7 +63,6 @@ export class ClusterTransaction extends Batch {
     }
   }
 
-  /** Defers the error of a member: the transaction will be sent again. */
   defer(command: Command, error: Error): void {
     // The server will discard the transaction, so it may be sent again even if EXEC is never answered.
     this.isAnswered = false;
@@ -83,9 +81,11 @@ export class ClusterTransaction extends Batch {
     }
   }
 
-  /** The commands of the next run, the first one included. */
   nextRun(): Command[] {
-    this.endCopies();
+    for (const { command, error } of this.deferred.splice(0)) {
+      // Each run has its own copies. Original members are sent again themselves.
+      if (command.origin === Origin.Copy) command.fail(error);
+    }
     this.hasRun = true;
     this.pending = null;
     this.isWaiting = false;
@@ -99,17 +99,9 @@ export class ClusterTransaction extends Batch {
     super.settleOne();
     this.isAnswered = false;
     this.isPartlyDone = true;
-    if (this.closing.isSettled && this.deferred.length > 0) this.tellDeferred();
-  }
-
-  /**
-   * Each run has its own copies, so redirected copies of the last run end. Original members are sent again
-   * themselves.
-   */
-  private endCopies(): void {
-    const { deferred } = this;
-    this.deferred = [];
-    for (const { command, error } of deferred) if (command.origin === Origin.Copy) command.fail(error);
+    if (!this.closing.isSettled || this.deferred.length === 0) return;
+    // The transaction will not be sent again. The tracer knows of members whose callers have given up.
+    for (const { command, error } of this.deferred.splice(0)) if (!command.isSettled) command.fail(error);
   }
 
   /** A command with the same arguments in place of a settled member. Its outcome is ignored. */
@@ -121,16 +113,6 @@ export class ClusterTransaction extends Batch {
     const script = extra?.script ?? null;
     if (script !== null) copy.ensureExtra().script = script;
     return copy;
-  }
-
-  /**
-   * EXEC has settled, so the transaction will not be sent again: its members fail with their deferred errors.
-   */
-  private tellDeferred(): void {
-    const deferred = this.deferred;
-    this.deferred = [];
-    // A member whose caller gave up meanwhile has already been reported to its tracer.
-    for (const { command, error } of deferred) if (!command.isSettled) command.fail(error);
   }
 }
 
@@ -172,7 +154,6 @@ export function endOfTransaction(commands: readonly Command[], start: number): n
   return commands.length;
 }
 
-/** Makes a transaction, or returns the reason why the commands do not form one. */
 export function makeTransaction(commands: readonly Command[]): ClusterTransaction | Error {
   const last = commands[commands.length - 1] as Command;
   if ((last.spec.flags & TRANSACTION_END) === 0) return new OpenTransactionError();

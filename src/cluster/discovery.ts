@@ -10,7 +10,6 @@ import { OptionError } from "../errors";
 import { addHint, markCertain } from "../util/error-hint";
 import { type NodeAddress, nodeKey } from "./node-address";
 
-/** One start node with its own options. */
 export interface StartNode {
   readonly host: string;
   readonly port: number;
@@ -33,7 +32,6 @@ export interface DiscoveryOptions {
   readonly dnsLookup?: DNSLookupFunction | null | undefined;
 }
 
-/** A start node with the address to which it resolved. */
 export interface Seed {
   readonly address: NodeAddress;
   readonly options: Readonly<Record<string, unknown>>;
@@ -53,7 +51,7 @@ export async function findSeeds(nodes: readonly StartNode[], options: DiscoveryO
   }
   const places = new Map<string, Place>();
   const hosts = new Set(nodes.map(({ host }) => host));
-  const locate = options.useSRVRecords ? findBySrv : find;
+  const locate = options.useSRVRecords ? findBySrv : lookUp;
   await Promise.all(Array.from(hosts, async (host) => places.set(host, await locate(host, options))));
   const seeds = new Map<string, Seed>();
   for (const node of nodes) {
@@ -75,10 +73,6 @@ export function shuffled<T>(items: readonly T[]): T[] {
   return mixed;
 }
 
-async function find(host: string, options: DiscoveryOptions): Promise<Place> {
-  return { host: await lookUp(host, options), port: null };
-}
-
 async function findBySrv(host: string, options: DiscoveryOptions): Promise<Place> {
   const resolve: DNSResolveSrvFunction = options.resolveSrv ?? resolveSrv;
   const records = await new Promise<SrvRecord[]>((done, fail) => {
@@ -89,7 +83,7 @@ async function findBySrv(host: string, options: DiscoveryOptions): Promise<Place
   );
   for (const record of srvOrder(records)) {
     try {
-      return { host: await lookUp(record.name, options), port: record.port };
+      return { ...(await lookUp(record.name, options)), port: record.port };
     } catch (error) {
       lastError = error as Error;
     }
@@ -113,10 +107,10 @@ export function srvOrder(records: readonly SrvRecord[]): SrvRecord[] {
   return order;
 }
 
-function lookUp(host: string, { dnsLookup }: DiscoveryOptions): Promise<string> {
-  if (isIP(host) !== 0) return Promise.resolve(host);
+function lookUp(host: string, { dnsLookup }: DiscoveryOptions): Promise<Place> {
+  if (isIP(host) !== 0) return Promise.resolve({ host, port: null });
   const resolve: DNSLookupFunction = dnsLookup || lookup;
   return new Promise((done, fail) => {
-    resolve(host, (error, address) => (error ? fail(error) : done(address)));
+    resolve(host, (error, address) => (error ? fail(error) : done({ host: address, port: null })));
   });
 }

@@ -43,7 +43,6 @@ export type ClusterStatus =
   | "end";
 
 export interface LifecycleOptions {
-  /** Default true. */
   readonly enableOfflineQueue?: boolean | undefined;
   readonly enableReadyCheck?: boolean | undefined;
 }
@@ -62,7 +61,6 @@ export interface LifecycleDeps {
     retryDelay(attempts: number, reason: Error | undefined): unknown;
   };
   findSeeds(): Promise<Seed[]>;
-  /** The start nodes become the known nodes. */
   useSeeds(seeds: readonly Seed[]): void;
 }
 
@@ -77,7 +75,6 @@ export class Lifecycle {
   /** The error of the last attempt; the cause of the errors for refused commands. */
   private failure: Error | null = null;
   private retry: Delay | null = null;
-  /** Single commands and batches, in the order of issue. */
   private readonly queue = new Denque<readonly Command[]>();
 
   constructor(
@@ -114,8 +111,9 @@ export class Lifecycle {
     }
     this.shut(!isReconnect);
     this.setStatus("disconnecting");
-    this.deps.pool.clear();
-    if (this.deps.pool.size === 0 && this.status === "disconnecting") this.close();
+    const { pool } = this.deps;
+    pool.clear();
+    if (pool.allClients().length === 0 && this.status === "disconnecting") this.close();
   }
 
   /**
@@ -130,18 +128,10 @@ export class Lifecycle {
     this.setStatus("disconnecting");
   }
 
-  /** The commands that wait for a cluster and were not routed yet. */
   get waiting(): Command[] {
     return this.queue.toArray().flat();
   }
 
-  /** Single commands that wait until the client is ready. */
-  get waitingSingles(): Command[] {
-    const entries = this.queue.toArray().filter((entry) => entry.length === 1);
-    return entries.flat().filter(({ batch }) => batch === null);
-  }
-
-  /** Sends QUIT after all issued commands. */
   async quit(): Promise<"OK"> {
     const { status } = this;
     if (status === "end") return "OK";
@@ -157,14 +147,12 @@ export class Lifecycle {
     return "OK";
   }
 
-  /** The last connection is gone. */
   onEmpty(): void {
     if (this.status === "connect" || this.status === "ready") this.shut(false);
     else if (this.status !== "disconnecting") return;
     this.onAllClosed();
   }
 
-  /** Takes commands while the router is closed. */
   admit(commands: readonly Command[]): void {
     const { status } = this;
     if (status === "end" || this.deps.router.isDraining) {
@@ -180,8 +168,6 @@ export class Lifecycle {
     for (const command of commands) if (!command.isSettled) command.state = CommandState.Queued;
     this.queue.push(commands);
   }
-
-  // --- inside ------------------------------------------------------------------------------
 
   private setStatus(status: ClusterStatus): void {
     this.status = status;
@@ -326,7 +312,6 @@ export class Lifecycle {
     this.failWaiting();
   }
 
-  /** Fails the commands that were not routed yet. */
   private failWaiting(): void {
     const { failure } = this;
     const hint = failure === null ? null : hintOf(failure);

@@ -16,7 +16,6 @@ export interface PoolDeps {
   makeClient(node: ClusterNode): NodeClient;
   onClientOpened(client: NodeClient): void;
   onClientClosed(node: ClusterNode, client: NodeClient): void;
-  /** Notified when the last client is gone. */
   readonly lifecycle: { onEmpty(): void };
 }
 
@@ -24,7 +23,6 @@ export type RoleFilter = NodeRole | "all";
 
 /** Clusters have at most about a thousand nodes; redirects of a hostile server must not fill the memory. */
 const MAX_NODES = 4096;
-/** The time that a node which left the cluster has to answer its commands. */
 const FAREWELL_MS = 2000;
 const FAREWELL_POLL_MS = 25;
 
@@ -42,16 +40,10 @@ export class NodePool {
     private readonly waitsForLost: boolean,
   ) {}
 
-  get size(): number {
-    return this.clients.size;
-  }
-
-  /** All open clients, including those of leaving nodes. */
   allClients(): NodeClient[] {
     return [...this.clients.keys()];
   }
 
-  /** Allows new attempts to reach nodes that were down. */
   forgetDown(): void {
     for (const node of this.nodes.values()) node.isDown = node.isLost && !this.waitsForLost;
   }
@@ -68,10 +60,6 @@ export class NodePool {
     node.isDown = false;
   }
 
-  lost(): ClusterNode[] {
-    return [...this.nodes.values()].filter((node) => node.isLost);
-  }
-
   /** Another master that may know the current owner of the slots of `node`; null if none can be asked. */
   otherMaster(node: ClusterNode): ClusterNode | null {
     const isSound = (one: ClusterNode): boolean =>
@@ -82,7 +70,6 @@ export class NodePool {
     return oneOf(live.length > 0 ? live : sound);
   }
 
-  /** The nodes that have a client. */
   list(role: RoleFilter = "all"): ClusterNode[] {
     const wanted = (node: ClusterNode): boolean =>
       node.client !== null && (role === "all" || node.role === role);
@@ -141,11 +128,6 @@ export class NodePool {
   /** Another node names it as a master, so it is used as one even if the last table says otherwise. */
   promote(node: ClusterNode): void {
     if (node.role !== "master") this.changeRole(node, "master");
-  }
-
-  /** A node is silent although it owes replies. */
-  get hasSuspect(): boolean {
-    return [...this.nodes.values()].some((node) => node.isSuspect);
   }
 
   private remove(node: ClusterNode): void {
@@ -248,7 +230,6 @@ export class NodePool {
     this.leaving.add(client);
     while (!client.isIdle && clockMs() < deadlineMs) {
       await sleep(FAREWELL_POLL_MS);
-      // It has ended, or its node is named again.
       if (!this.leaving.has(client)) return;
     }
     this.leaving.delete(client);
@@ -261,7 +242,6 @@ function oneOf(nodes: readonly ClusterNode[]): ClusterNode | null {
   return nodes[Math.floor(Math.random() * nodes.length)] ?? null;
 }
 
-/** Closes immediately; unanswered commands go to other nodes. */
 function retire(client: NodeClient): void {
   // Unanswered commands precede the collected ones: all of them come back together, in order.
   client.handOn();

@@ -13,7 +13,6 @@ import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 import type { AnnouncedMoves, SlotMap } from "./slot-map";
 
-/** The collaborators that are created after the pool. */
 export interface NodeSupervisorDeps {
   readonly pool: NodePool;
   readonly redirector: Redirector;
@@ -33,7 +32,6 @@ export class NodeSupervisor {
     },
     madeWhole,
   };
-  /** Set once the client is created. */
   client: NodeClient | null = null;
   private wasReady = false;
 
@@ -51,7 +49,6 @@ export class NodeSupervisor {
       if (isPresent) pool.regain(node);
     } else if (status === "reconnecting" && isPresent) {
       if (pool.lose(node)) redirector.leadAway(node, true);
-      // Another node may take over.
       refresher.request(null);
     } else if (status === "end" && client !== null) {
       // Set before its link hands its commands over, so that they do not return to this node.
@@ -60,7 +57,6 @@ export class NodeSupervisor {
     }
   }
 
-  /** An error reply; returns true when the command goes to another node. */
   onReplyError(command: Command, error: Error): boolean {
     return this.deps.redirector.onReplyError(this.node, command, error);
   }

@@ -69,7 +69,7 @@ export function tellRedirected(
 /** The redirect in the error, or null for an ordinary error. `sender` is the node that sent it. */
 export function parseRedirect(message: string, sender: NodeAddress): Redirect | null {
   const text = reasonIn(message);
-  const kind = KINDS.get(wordOf(text));
+  const kind = kindOf(text);
   if (kind === undefined) return null;
   return kind === "moved" || kind === "ask"
     ? parseTarget(kind, text, sender)
@@ -78,34 +78,26 @@ export function parseRedirect(message: string, sender: NodeAddress): Redirect | 
 
 /** Whether the error is a reply of a node that serves the slot of the command. */
 export function isServed(error: Error): boolean {
-  return error instanceof ReplyError && !KINDS.has(wordOf(reasonIn(error.message)));
+  return error instanceof ReplyError && kindOf(reasonIn(error.message)) === undefined;
 }
 
 function reasonIn(message: string): string {
   return message.startsWith(EXEC_REASON) ? message.slice(EXEC_REASON.length) : message;
 }
 
-function wordOf(text: string): string {
-  const space = text.indexOf(" ");
-  return space < 0 ? text : text.slice(0, space);
+function kindOf(reason: string): RedirectKind | undefined {
+  return KINDS.get(reason.split(" ", 1)[0] as string);
 }
 
-// MOVED 3999 127.0.0.1:6381
 function parseTarget(kind: "moved" | "ask", text: string, sender: NodeAddress): Redirect | null {
   const [, slotText = "", addressText = ""] = text.split(" ");
   if (!/^\d{1,5}$/.test(slotText)) return null;
   const slot = Number(slotText);
-  const port = namelessPort(addressText);
   if (slot >= SLOT_COUNT) return null;
+  const isNameless = addressText.startsWith(`${NO_NAME}:`);
+  const port = isNameless ? parsePort(addressText.slice(NO_NAME.length + 1)) : null;
+  // For MOVED a refresh finds the new owner; for ASK the table does not name the importing node.
   if (port !== null) return { kind: kind === "ask" ? kind : "other", slot, target: null, port };
   const target = parseAddress(addressText, sender);
   return target === null ? null : { kind, slot, target };
-}
-
-/**
- * The port of a node that announces no name; null if it has one. For MOVED a refresh finds the new owner; for
- * ASK the table does not name the importing node.
- */
-function namelessPort(address: string): number | null {
-  return address.startsWith(`${NO_NAME}:`) ? parsePort(address.slice(NO_NAME.length + 1)) : null;
 }

@@ -43,10 +43,8 @@ export interface RedirectorDeps {
   readonly slots: SlotMap;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  /** Notified when the slot map is stale; `hint` probably knows the new one. */
   readonly refresher: {
     request(hint: ClusterNode | null): void;
-    /** The nodes refuse to tell the slot map. */
     readonly isDenied: boolean;
   };
   /** A node has answered "not here" or "not now" to a command of the slot; null: no listener. */
@@ -66,7 +64,6 @@ const LONGEST_DELAY_MS = 3500;
  */
 const TIMES_BELIEVED = 2;
 const FIRST_AGREEING_MS = 20;
-const MAX_TRAIL = 64;
 
 /** The link of its node has ended, and no other link takes its commands over. */
 const ENDED = { kind: "link ended", isWritten: false, isTakenOver: false, isLate: true } as const;
@@ -74,7 +71,6 @@ const ENDED = { kind: "link ended", isWritten: false, isTakenOver: false, isLate
 export class Redirector {
   /** False while the cluster is closing: then no command is sent again. */
   isActive = false;
-  /** Redirected commands and transactions, by kind. */
   readonly counts: Record<RedirectKind, number> = { moved: 0, ask: 0, tryAgain: 0, clusterDown: 0, other: 0 };
 
   constructor(
@@ -86,7 +82,6 @@ export class Redirector {
     return this.isActive && command.slot !== UNROUTED && isAwaited(command);
   }
 
-  /** Returns true when the command is sent again or was ended here. */
   onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
     if (command.slot === UNROUTED || command.origin === Origin.Client || !this.isActive) return false;
     const redirect = parseRedirect(error.message, node.address);
@@ -103,7 +98,6 @@ export class Redirector {
     return isTaken;
   }
 
-  /** The link of a node has ended; its commands may be sent again. */
   takeOver(node: ClusterNode, commands: readonly Command[], error: Error): void {
     const { retryDelayOnFailover } = this.options;
     const isTakenOver = this.isActive && retryDelayOnFailover !== 0;
@@ -162,8 +156,6 @@ export class Redirector {
     this.deps.retries.putBack(left, { reason: "not served", delayMs });
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
   /** A redirected member discards the transaction: all of it is sent again once EXEC has confirmed that. */
   private onMemberError(transaction: ClusterTransaction, command: Command, refusal: Refusal | null): boolean {
     if (command !== transaction.closing) {
@@ -199,7 +191,6 @@ export class Redirector {
     }
   }
 
-  /** MOVED and ASK name the next node. */
   private followTo(unit: Command, refusal: Refusal): boolean {
     const { node, redirect } = refusal;
     const { pool, slots } = this.deps;
@@ -332,7 +323,7 @@ export class Redirector {
   /** Counts an attempt. If none is left, ends the unit and returns false. */
   private spendOrEnd(unit: Command, node: ClusterNode, error: Error): boolean {
     const trail = trailOf(unit);
-    if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
+    trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
     const Failure = unit.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
     endUnit(unit, () => new Failure(error, trail.nodes));
@@ -348,7 +339,6 @@ function triesOf(unit: Command): number {
   return trailOf(unit).count;
 }
 
-/** The delay of the options for the first attempts, then longer ones: a failover takes time. */
 export function grownDelay(delayMs: number, tries: number): number {
   if (tries <= EVEN_TRIES) return delayMs;
   return Math.max(delayMs, Math.min(delayMs * 2 ** (tries - EVEN_TRIES), LONGEST_DELAY_MS));
@@ -366,7 +356,6 @@ function agreeingDelay(times: number): number {
   return times < TIMES_BELIEVED ? 0 : grownDelay(FIRST_AGREEING_MS, times - TIMES_BELIEVED + EVEN_TRIES);
 }
 
-/** Removes a command from its automatic batch, which then no longer waits for it. */
 function detach(command: Command): void {
   const { batch } = command;
   if (batch === null || batch.kind !== BatchKind.Automatic) return;
@@ -395,7 +384,6 @@ function endUnit(unit: Command, makeError: () => Error): void {
   for (const command of membersOf(unit)) command.fail(makeError());
 }
 
-/** A caller waits for its outcome. */
 function isAwaited({ origin }: Command): boolean {
   return origin !== Origin.Client && origin !== Origin.Copy;
 }

@@ -36,7 +36,6 @@ export interface Informant {
 
 export interface RefreshOptions {
   readonly slotsRefreshTimeout: number;
-  /** Milliseconds between refreshes without a reason; undefined: none. */
   readonly slotsRefreshInterval?: number | undefined;
   /** CLUSTER SHARDS reports the zones of nodes. */
   readonly prefersShards: boolean;
@@ -56,6 +55,10 @@ export interface RefreshDeps {
   openSeeds(): Promise<Informant[]>;
 }
 
+const PARSERS: Readonly<Record<"SLOTS" | "SHARDS", typeof parseShards>> = {
+  SLOTS: parseSlots,
+  SHARDS: parseShards,
+};
 const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
 /** The longest pause between refreshes while commands wait for an owner. */
@@ -97,8 +100,8 @@ export class Refresher {
       const { longestPauseMs } = this;
       if (this.isDueAgain) this.refreshNow();
       else if (longestPauseMs < LONGEST_PAUSE_MS) this.book(longestPauseMs);
-      // Another node may take over.
-      else if (this.deps.pool.lost().length > 0) this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
+      else if (this.deps.pool.list().some(({ isLost }) => isLost))
+        this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
     });
     this.running = running;
     return running;
@@ -120,7 +123,6 @@ export class Refresher {
     else if (!this.isStopped) this.refreshNow();
   }
 
-  /** Enables requests and periodic refreshes. */
   start(): void {
     this.isStopped = false;
     const { slotsRefreshInterval } = this.options;
@@ -169,7 +171,7 @@ export class Refresher {
   private get longestPauseMs(): number {
     const { pool, retries, subscriptions } = this.deps;
     if (subscriptions.isInHurry) return SHORTEST_PAUSE_MS;
-    const isAwaited = retries.hasDelayed || pool.hasSuspect || pool.lost().some(hasWaiting);
+    const isAwaited = retries.hasDelayed || pool.list().some((node) => node.isSuspect || hasWaiting(node));
     return isAwaited ? WAITING_PAUSE_MS : LONGEST_PAUSE_MS;
   }
 
@@ -270,17 +272,15 @@ export class Refresher {
 
   private async ask(informant: Informant): Promise<TopologyRange[]> {
     const { prefersShards } = this.options;
-    const isTls = this.deps.views.usesTls;
-    const parsers = { SLOTS: parseSlots, SHARDS: parseShards } as const;
-    const order = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
-    const [first, second] = order;
+    const { usesTls } = this.deps.views;
+    const [first, second] = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
     try {
       const reply = await this.query(informant.client, first);
-      if (first === "SLOTS" || !hidesSlots(reply)) return parsers[first](reply, informant.address, isTls);
+      if (first === "SLOTS" || !hidesSlots(reply)) return PARSERS[first](reply, informant.address, usesTls);
     } catch (error) {
       if (!isUnknownQuestion(error as Error)) throw error;
     }
-    return parsers[second](await this.query(informant.client, second), informant.address, isTls);
+    return PARSERS[second](await this.query(informant.client, second), informant.address, usesTls);
   }
 
   private query(client: NodeClient, question: string): Promise<Reply> {
@@ -312,17 +312,14 @@ function isLasting(message: string): boolean {
   return hintOnNode(message) !== null && !isTransientRefusal(message);
 }
 
-/** The node answered, but not with a table. */
 function isDenial(error: Error): boolean {
   return error instanceof ReplyError || error instanceof TopologyError;
 }
 
-/** An older or a restricted server. */
 function isUnknownQuestion(error: Error): boolean {
   return /unknown (sub)?command|NOPERM/i.test(error.message);
 }
 
-/** Commands wait for a connection of the node. */
-function hasWaiting({ client }: ClusterNode): boolean {
-  return client !== null && client.link.offline.length > 0;
+function hasWaiting({ client, isLost }: ClusterNode): boolean {
+  return isLost && client !== null && client.link.offline.length > 0;
 }

@@ -12,21 +12,14 @@
  * A held slot waits for two conditions (`HeldSlot`): the node that had its commands has answered or returned
  * them (`drain`), and the longest delay of the returned commands is over (`delay`). Returned commands
  * (`returned`) were sent before the slot was held, so they are older than the commands that lined up since
- * (`arrivals`); replies of one node arrive in the order of sending. Slots do not wait for each other. A command answered TRYAGAIN waits alone, and so does one without a slot: the slot keeps
- * working for other commands.
+ * (`arrivals`). Slots do not wait for each other. A command answered TRYAGAIN waits alone, and so does one without a
+ * slot: the slot keeps working for other commands.
  *
  * A node may refuse a command and serve the next one, for example when a failover ends between them. So a slot that
  * was not served is in doubt: its oldest command is sent alone, and its reply, even an error, opens the slot for the
  * others.
  *
- * How a slot gets from held to sent:
- *
- *   giveBack, putBack --------------------------> reconsider --> readySlots --> sendReady --> the router
- *     noteGone: the youngest command at the node has left it --^
- *     a delay is over, or the node has stopped answering ------'
- *
- * `sendReady` is a loop: commands that the router returns while it sends are sent in the next round. A drain
- * ends step by step: when the youngest command of the slot has left the node and older ones remain, `noteGone`
+ * A drain ends step by step: when the youngest command of the slot has left the node and older ones remain, `noteGone`
  * waits for the youngest of those.
  */
 
@@ -56,14 +49,12 @@ const LOOK_MS = UNHEARD_MS / 2;
 
 /** The commands of a slot that are still at a node; the slot waits for them while the node answers. */
 class Drain {
-  /** Until the next look at the node. */
   look: Delay | null = null;
   private head: Command | undefined;
   private wasSilent = false;
 
   constructor(
     readonly client: NodeClient,
-    /** The youngest of them. */
     public last: Command,
   ) {
     this.head = headOf(client);
@@ -82,22 +73,17 @@ class Drain {
   }
 }
 
-/** The command that the node answers next. */
 function headOf({ link }: NodeClient): Command | undefined {
   return link.connection?.queue.head();
 }
 
 class HeldSlot {
-  /** Commands that a node returned, oldest first. */
   returned: Command[] = [];
   /** New commands, sent after the returned ones. */
   arrivals: Command[] = [];
-  /** Null: it waits for no delay. */
   delay: Delay | null = null;
   delayMs = 0;
-  /** News about its owner ends the delay. */
   isHastened = false;
-  /** The commands at a node that have to end first, or null. */
   drain: Drain | null = null;
   /** A node did not serve the slot, and no command of it was answered since. */
   isInDoubt = false;
@@ -134,9 +120,7 @@ class HeldSlot {
   }
 }
 
-/** The collaborators that are created later. */
 export interface RetryQueueDeps {
-  /** Receives the ready commands, all of a slot in order. */
   readonly router: { sendAgain(commands: readonly Command[]): void };
   /** Commands have waited, or the cluster has changed: the router may try failed nodes again. */
   readonly pool: { forgetDown(): void };
@@ -148,16 +132,13 @@ export class RetryQueue {
   private readonly alone = new Map<Command, Delay>();
   /** The slots that wait for a command. */
   private readonly drains = new Map<Command, Set<HeldSlot>>();
-  /** The commands that may go now. */
   private readySlots = new Set<HeldSlot>();
   private readyAlone: Command[] = [];
   private isSending = false;
-  /** The cluster is closed: returned commands wait until it is open again. */
   private isPaused = true;
 
   constructor(private readonly deps: RetryQueueDeps) {}
 
-  /** Commands that wait. */
   get size(): number {
     let { size } = this.alone;
     for (const slot of this.held.values()) size += slot.size;
@@ -177,12 +158,10 @@ export class RetryQueue {
     return false;
   }
 
-  /** New commands of the slot must line up. */
   isHeld(slot: number): boolean {
     return this.held.size !== 0 && this.held.has(slot);
   }
 
-  /** A new command of a slot that is held. */
   lineUp(command: Command): void {
     this.held.get(command.slot)?.arrivals.push(command);
   }
@@ -229,7 +208,6 @@ export class RetryQueue {
     if (last !== null) this.awaitLast(this.heldSlot(slot), client, last);
   }
 
-  /** The same for many slots. */
   holdAll(slots: readonly number[], client: NodeClient): void {
     const youngest = client.youngest();
     for (const slot of slots) {
@@ -258,7 +236,6 @@ export class RetryQueue {
     this.sendReady();
   }
 
-  /** Stops sending; returned commands are kept in order. */
   pause(): void {
     this.isPaused = true;
   }
@@ -271,7 +248,6 @@ export class RetryQueue {
     if (all.length > 0) this.deps.router.sendAgain(all);
   }
 
-  /** Empties the queue and returns its commands, oldest first. */
   takeAll(): Command[] {
     const slots = [...this.held.values()];
     const returned = slots.flatMap((slot) => slot.returned);
@@ -290,15 +266,12 @@ export class RetryQueue {
     return all.filter(isWaiting);
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
   private heldSlot(number: number): HeldSlot {
     let slot = this.held.get(number);
     if (slot === undefined) this.held.set(number, (slot = new HeldSlot(number)));
     return slot;
   }
 
-  /** When the time is over, failed nodes may be tried again. */
   private later(delayMs: number, work: () => void): Delay {
     return new Delay(() => {
       this.deps.pool.forgetDown();
@@ -353,7 +326,6 @@ export class RetryQueue {
     }
   }
 
-  /** Gives the drain up when the node has stopped answering. */
   private watch(slot: HeldSlot, drain: Drain): void {
     drain.look = this.later(LOOK_MS, () => {
       if (!drain.isInVain()) this.watch(slot, drain);
@@ -390,7 +362,6 @@ export class RetryQueue {
     }
   }
 
-  /** The state of the slot has changed: if it waits for nothing, it joins the next `sendReady`. */
   private reconsider(slot: HeldSlot): void {
     if (slot.drain === null && slot.delay === null) this.readySlots.add(slot);
   }

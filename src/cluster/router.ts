@@ -11,13 +11,14 @@ import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNKNOWN_KEYS } from "../command/key-positions";
+import { isReplicaRead } from "../command/replica-read";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf } from "../command/slot";
 import { ReplyError } from "../errors";
 import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { askingFor } from "./asking";
 import { OpenTransactionError } from "./cluster-errors";
-import type { ClusterNode } from "./cluster-node";
+import type { ClusterNode, Shard } from "./cluster-node";
 import {
   type ClusterTransaction,
   endOfTransaction,
@@ -25,8 +26,7 @@ import {
   transactionOf,
 } from "./cluster-transaction";
 import { CommandGuide } from "./command-guide";
-import type { NodePool } from "./node-pool";
-import { isReplicaRead, type ReadPreference } from "./read-preference";
+import type { NodePool, RoleFilter } from "./node-pool";
 import type { RetryQueue } from "./retry-queue";
 import type { SlotMap } from "./slot-map";
 import { WatchKeeper } from "./watch-keeper";
@@ -41,23 +41,21 @@ export interface RouterDeps {
   readonly slots: SlotMap;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  /** Takes commands while the cluster is not ready. */
   readonly lifecycle: { admit(commands: readonly Command[]): void };
-  /** Null: all reads go to masters. */
-  readonly reads: ReadPreference | null;
-  /** Commands that subscribe and unsubscribe. */
+  readonly reads: {
+    /** The role of nodes that may serve a read without keys. */
+    roleFor(command: Command): RoleFilter;
+    choose(shard: Shard, command: Command): ClusterNode;
+  } | null;
   readonly subscriptions: Dispatcher;
   /** Any command may have parts; otherwise only one that changes the fieldsets of connections. */
   readonly followsTips: boolean;
   /** Returns the parts of a command, or null if the whole command goes to one node. */
   readonly fanOut: { plan(command: Command): FanOutPart[] | null };
-  /** Notified when the map is incomplete. */
   readonly refresher: { request(hint: null): void };
-  /** Receives commands of one slot that waited for a node that is reconnecting, if no other node can be asked. */
   readonly redirector: { onUnreachable(node: ClusterNode, commands: readonly Command[]): void };
 }
 
-/** The target of commands of a slot that have waited. */
 interface Place {
   readonly node: ClusterNode;
   /** An ASKING precedes each command. */
@@ -83,22 +81,18 @@ export class ClusterRouter implements Dispatcher {
   /** The nodes with a bucket in the current batch. */
   private touched: ClusterNode[] = [];
   private isSplitting = false;
-  /** The nodes of the last batch. */
   lastNodes: readonly ClusterNode[] = [];
   /** The slot of the last command with keys in the current batch. */
   private nearSlot = NO_SLOT;
   /** The node of that command; without one, of the last command without keys. */
   private nearNode: ClusterNode | null = null;
-  /** The current batch, until all of it has been searched for a slot. */
+  /** The current batch, until it has been searched for a slot. */
   private unsearched: readonly Command[] = [];
-  /** The current batch as its sender made it. */
   private batch: Batch | null = null;
   /** A failing command runs user code, which may call this router: commands fail only after all are placed. */
   private refused: { command: Command; error: Error }[] = [];
 
-  /** Which slots are watched, and over which connection. */
   readonly watches = new WatchKeeper();
-  /** The keys of commands that the built-in table does not know. */
   private readonly guide: CommandGuide;
 
   /** @param retryDelayMs The delay before a node that could not be reached is tried again. */
@@ -161,13 +155,6 @@ export class ClusterRouter implements Dispatcher {
     this.empty();
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
-  private noteWatch(command: Command, node: ClusterNode): void {
-    if ((command.spec.flags & WATCHING) !== 0) this.watches.note(command, this.deps.pool.clientOf(node).link);
-  }
-
-  /** Puts a command, or its parts, into the buckets of their nodes. */
   private place(command: Command, isAlone = false): void {
     const special = command.spec.flags & SPECIAL;
     if ((special & SUBSCRIBING) !== 0) {
@@ -185,21 +172,16 @@ export class ClusterRouter implements Dispatcher {
     }
     const mayHaveParts = (special & CommandFlag.Fieldsets) === 0 ? this.deps.followsTips : isAlone;
     const parts = mayHaveParts ? this.deps.fanOut.plan(command) : null;
-    if (parts !== null) {
-      for (const part of parts) this.placePart(part);
-      return;
-    }
-    const node = this.nodeFor(command);
-    this.noteNearest(command.slot, node);
-    if (node === null) return;
-    this.noteWatch(command, node);
-    this.bucketOf(node).push(command);
+    if (parts === null) this.put(command, this.nodeFor(command));
+    else for (const part of parts) this.put(part.command, part.node ?? this.nodeFor(part.command));
   }
 
-  private placePart({ command, node }: FanOutPart): void {
-    const target = node ?? this.nodeFor(command);
-    this.noteNearest(command.slot, target);
-    if (target !== null) this.bucketOf(target).push(command);
+  /** Puts a command into the bucket of a node; null: it waits. */
+  private put(command: Command, node: ClusterNode | null): void {
+    this.noteNearest(command.slot, node);
+    if (node === null) return;
+    if ((command.spec.flags & WATCHING) !== 0) this.watches.note(command, this.deps.pool.clientOf(node).link);
+    this.bucketOf(node).push(command);
   }
 
   private placeTransaction(commands: readonly Command[]): void {
@@ -216,7 +198,6 @@ export class ClusterRouter implements Dispatcher {
   /** Puts a transaction into the bucket of a node; null: it waits. */
   private fillTransaction(transaction: ClusterTransaction, node: ClusterNode | null): void {
     if (node === null) return;
-    transaction.isWaiting = false;
     if (transaction.isGivenUp) {
       transaction.discard();
       return;
@@ -229,14 +210,12 @@ export class ClusterRouter implements Dispatcher {
     } else for (const command of commands) this.refuse(command, refusal);
   }
 
-  /** A command or a transaction without keys that has waited. */
   private placeKeyless(command: Command): void {
     const transaction = transactionOf(command);
     if (transaction === null) this.place(command);
     else this.fillTransaction(transaction, this.masterFor(command));
   }
 
-  /** Puts commands of one slot that have waited into the bucket of one node. */
   private placeRun(slot: number, run: readonly Command[]): void {
     const place = this.placeFor(slot, run);
     if (place === null) return;
@@ -250,14 +229,9 @@ export class ClusterRouter implements Dispatcher {
     for (const command of run) {
       const transaction = transactionOf(command);
       const reader = isOwner && transaction === null ? this.readerOf(command) : undefined;
-      const target = reader === undefined ? node : reader;
-      if (target === null) continue;
-      if (isAsk) this.bucketOf(target).push(askingFor(command));
-      if (transaction !== null) this.fillTransaction(transaction, target);
-      else {
-        this.noteWatch(command, target);
-        this.bucketOf(target).push(command);
-      }
+      if (isAsk) this.bucketOf(node).push(askingFor(command));
+      if (transaction !== null) this.fillTransaction(transaction, node);
+      else this.put(command, reader === undefined ? node : reader);
     }
   }
 
@@ -331,7 +305,7 @@ export class ClusterRouter implements Dispatcher {
     for (const { command, error } of refused) command.fail(error);
   }
 
-  /** The node for a command; null when the command waits instead. */
+  /** Null when the command waits. */
   private nodeFor(command: Command): ClusterNode | null {
     const slot = this.slotOf(command);
     const { retries, reads } = this.deps;
@@ -408,7 +382,6 @@ export class ClusterRouter implements Dispatcher {
     return node === null || node.isDown ? null : node;
   }
 
-  /** The slot of a command, computed on first use. */
   private slotOf(command: Command): number {
     if (command.slot !== UNROUTED) return command.slot;
     const slot = slotOf(command.spec, command.args);

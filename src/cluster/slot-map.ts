@@ -14,6 +14,8 @@ import type { Redirect } from "./redirect";
 import type { RetryQueue } from "./retry-queue";
 import type { TopologyRange } from "./topology";
 
+type Members = Map<ClusterNode, NodeRole>;
+
 export interface Adoption {
   readonly isChanged: boolean;
   /** Slots with a new owner. */
@@ -95,7 +97,6 @@ export class SlotMap {
     return this.deps.pool.at(this.mapped(address));
   }
 
-  /** MOVED: one slot has another master. */
   move(slot: number, target: ClusterNode): void {
     const owner = this.ownerOf(slot);
     if (owner === target) return;
@@ -139,7 +140,7 @@ export class SlotMap {
 
   /** Applies a node's description of the cluster. Slots that it does not mention keep their owner. */
   adopt(ranges: readonly TopologyRange[]): Adoption {
-    const members = new Map<ClusterNode, NodeRole>();
+    const members: Members = new Map();
     const moved: number[] = [];
     const left = new Map<ClusterNode, number[]>();
     let isChanged = false;
@@ -171,10 +172,7 @@ export class SlotMap {
   }
 
   /** The shard of each range. Ranges with the same nodes have one shard. */
-  private shardsIn(
-    ranges: readonly TopologyRange[],
-    members: Map<ClusterNode, NodeRole>,
-  ): [TopologyRange, Shard][] {
+  private shardsIn(ranges: readonly TopologyRange[], members: Members): [TopologyRange, Shard][] {
     const shards = new Map<string, Shard>();
     const found: [TopologyRange, Shard][] = [];
     for (const range of ranges) {
@@ -193,11 +191,7 @@ export class SlotMap {
     return found;
   }
 
-  private member(
-    members: Map<ClusterNode, NodeRole>,
-    address: NodeAddress,
-    role: NodeRole,
-  ): ClusterNode | null {
+  private member(members: Members, address: NodeAddress, role: NodeRole): ClusterNode | null {
     const node = this.deps.pool.at(reachable(address, this.natMap));
     if (node === null) return null;
     // A start node keeps the name under which it was resolved, which it may not announce itself.

@@ -11,19 +11,15 @@
 import { type Command, Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { ownCommand } from "../command/own-command";
-import type { SubscriptionKind } from "../connection/subscriptions";
-import type { Link } from "../link/link";
+import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
 import type { Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import type { Message } from "../protocol/message";
 import { clockMs } from "../util/scheduling";
-import { type ClusterNode, GOSSIP_MS } from "./cluster-node";
+import { type ClusterNode, GOSSIP_MS, type NodeClient } from "./cluster-node";
 
-export interface SubscriberClient extends Dispatcher {
-  readonly link: Link;
-}
+export type SubscriberClient = Dispatcher & Pick<NodeClient, "link">;
 
-/** Receives the events of the link of a connection. */
 export interface SubscriberSupervisor {
   readonly takeover: Takeover;
   onStatus(status: LinkStatus): void;
@@ -34,7 +30,6 @@ export interface SubscriberSupervisor {
   onMessage(message: Message): void;
 }
 
-/** The interval between checks whether a node is alive. */
 export const CHECK_MS = 500;
 /** Checks without a byte after which a node gets a PING: 1 s. */
 const CHECKS_UNTIL_ASKED = 2;
@@ -43,19 +38,16 @@ const CHECKS_UNTIL_SILENT = CHECKS_UNTIL_ASKED + 1;
 /** A replaceable node is abandoned after 3.5 s, which is longer than most scripts block a server. */
 const CHECKS_UNTIL_LEFT = 7;
 
-/** A name of a kind by the text of its bytes. */
-export type NameKey = string;
-
-export function keyOf(kind: SubscriptionKind, name: Buffer): NameKey {
+export function keyOf(kind: SubscriptionKind, name: Buffer): string {
   return `${kind}${name.toString("latin1")}`;
 }
 
 export class SubscriberConnection {
   readonly client: SubscriberClient;
   /** Requested by the client itself and not answered. */
-  readonly asked = new Map<NameKey, Command>();
+  readonly asked = new Map<string, Command>();
   /** When a request of the client itself was confirmed, or the server ended the subscription. */
-  readonly changedAtMs = new Map<NameKey, number>();
+  readonly changedAtMs = new Map<string, number>();
   private bytesHeard: number | undefined;
   private quietChecks = 0;
 
@@ -80,17 +72,12 @@ export class SubscriberConnection {
     return this.quietChecks >= CHECKS_UNTIL_LEFT;
   }
 
-  /** The last sign of life of the node. */
   get heardAtMs(): number {
     return this.client.link.lastArrivalMs || clockMs();
   }
 
-  has(kind: SubscriptionKind, name: Buffer): boolean {
-    return this.client.link.subscriptions.has(kind, name);
-  }
-
-  names(kind: SubscriptionKind): Buffer[] {
-    return this.client.link.subscriptions.names(kind);
+  get confirmed(): Subscriptions {
+    return this.client.link.subscriptions;
   }
 
   noteChange(kind: SubscriptionKind, name: Buffer): void {
@@ -117,7 +104,6 @@ export class SubscriberConnection {
   }
 }
 
-/** Whether the client sent the command on its own account. */
 export function isOwn(command: Command): boolean {
   return command.origin === Origin.Resubscribe;
 }

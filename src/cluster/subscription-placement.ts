@@ -60,7 +60,6 @@ export class AnyNode implements Placement {
   }
 }
 
-/** Each name is at the master of its slot. */
 export class SlotMasters implements Placement {
   readonly kinds = [SubscriptionKind.Shard];
   readonly isSpread = true;

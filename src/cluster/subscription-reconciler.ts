@@ -37,7 +37,6 @@ import { WantedSubscriptions } from "./wanted-subscriptions";
 
 const debug = debugLog("subscriber");
 
-/** The collaborators that are created later. */
 export interface ReconcilerDeps {
   readonly slots: { learn(redirect: Redirect): void };
   /** `isActive`: false while the client is closing; then subscriptions are not restored. */
@@ -53,7 +52,6 @@ export interface ReconcilerOwner {
   onConnectionClosed?(): void;
   /** The server rejects a name, perhaps after it accepted it before; the name is given up. */
   onRefused(error: Error, node: ClusterNode, kind: SubscriptionKind, name: Buffer): void;
-  /** Every wanted name is subscribed. */
   onSettled?(): void;
   onGap(gap: SubscriptionGap): void;
 }
@@ -63,7 +61,6 @@ export interface ReconcilerOwner {
  * these.
  */
 const MOST_QUICK_LOOKS = 4;
-/** The pause while slots move. */
 const PAUSE_MS = 100;
 /**
  * The mean time between the beginnings of two connection attempts to a node; a connection that lasted longer is
@@ -78,7 +75,6 @@ const HURRY_MS = 30_000;
 export class SubscriptionReconciler implements Dispatcher {
   private readonly wanted = new WantedSubscriptions((kind, names) => this.onWanted(kind, names));
   private readonly connections = new Map<string, SubscriberConnection>();
-  /** When the next connection to a node may be opened. */
   private readonly nextAttemptMs = new Map<string, number>();
   /** Commands whose connection was lost, or cannot be opened yet. */
   private waiting: Command[] = [];
@@ -88,7 +84,6 @@ export class SubscriptionReconciler implements Dispatcher {
   private ticker: NodeJS.Timeout | undefined;
   private checks = 0;
   private isActive = false;
-  /** A name was missing in the last pass. */
   private isUnsettled = false;
 
   constructor(
@@ -138,7 +133,6 @@ export class SubscriptionReconciler implements Dispatcher {
     this.book(0);
   }
 
-  /** The cluster is ready. */
   start(): void {
     this.isActive = true;
     this.isUnsettled = true;
@@ -159,25 +153,19 @@ export class SubscriptionReconciler implements Dispatcher {
     if (isForGood) for (const command of this.waiting.splice(0)) command.fail(new NoSubscriberError());
   }
 
-  /** Connects before the first subscription. */
   openTo(nodes: Iterable<ClusterNode>): void {
     if (this.isActive) for (const node of nodes) this.connectionTo(node);
   }
 
-  /** The slot map is new. */
   onTopology(): void {
-    if (!this.isActive) return;
     this.isUnsettled = true;
     this.look();
   }
 
-  /** A node was removed from the cluster, or cannot be reached. */
   onNodeGone(node: ClusterNode): void {
     const connection = this.connections.get(node.key);
     if (connection !== undefined && !this.placement.isSpread) this.leave(connection);
   }
-
-  // --- events of connections ---------------------------------------------------------------
 
   private supervisorOf(connection: SubscriberConnection): SubscriberSupervisor {
     return {
@@ -251,8 +239,6 @@ export class SubscriptionReconciler implements Dispatcher {
     return true;
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
   /** A command of the caller goes to the new owner, or waits until one is known. */
   private follow({ node }: SubscriberConnection, command: Command, error: Error): void {
     const trail = command.ensureExtra().ensureTrail();
@@ -316,7 +302,7 @@ export class SubscriptionReconciler implements Dispatcher {
     this.placement.leave?.(connection.node);
     const isGivenUp = connection.client.link.options.autoResubscribe === false;
     for (const kind of this.placement.kinds) {
-      const names = connection.names(kind);
+      const names = connection.confirmed.names(kind);
       if (isGivenUp) this.wanted.forget(kind, names);
       for (const name of names) this.wanted.miss(kind, name, connection.heardAtMs);
     }
@@ -335,9 +321,8 @@ export class SubscriptionReconciler implements Dispatcher {
     return nodes.length > 0 && this.lacking(nodes, kind, name).length === 0;
   }
 
-  /** Those of the nodes that have not confirmed a name. */
   private lacking(nodes: readonly ClusterNode[], kind: SubscriptionKind, name: Buffer): ClusterNode[] {
-    return nodes.filter(({ key }) => this.connections.get(key)?.has(kind, name) !== true);
+    return nodes.filter(({ key }) => this.connections.get(key)?.confirmed.has(kind, name) !== true);
   }
 
   /** A moving slot is no failure: the pause does not grow. */
@@ -396,23 +381,22 @@ export class SubscriptionReconciler implements Dispatcher {
     }
   }
 
-  /** Ends subscriptions at the wrong node, and those that are no longer wanted. */
   private leaveStrays(connection: SubscriberConnection): void {
+    const { asked, client, confirmed, isSilent, node } = connection;
     for (const kind of this.placement.kinds) {
-      for (const name of connection.names(kind)) {
+      for (const name of confirmed.names(kind)) {
         const isWanted = this.wanted.names.has(kind, name);
         if (!isWanted && this.wanted.isAsked(kind, name)) continue;
-        const isInPlace = this.placement.nodesOf(name).includes(connection.node);
+        const isInPlace = this.placement.nodesOf(name).includes(node);
         const mayStay = isInPlace || (connection.isRecent(kind, name) && !this.isHeld(kind, name));
         if (isWanted && mayStay) continue;
         this.wanted.miss(kind, name, connection.heardAtMs);
-        connection.client.link.subscriptions.delete(kind, name);
+        confirmed.delete(kind, name);
         connection.changedAtMs.delete(keyOf(kind, name));
-        connection.client.dispatch(ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].leave, [name]));
+        client.dispatch(ownCommand(Origin.Resubscribe, SUBSCRIBING[kind].leave, [name]));
       }
     }
-    const { asked, isSilent, node, client } = connection;
-    const isIdle = (asked.size === 0 || isSilent) && client.link.subscriptions.isEmpty;
+    const isIdle = (asked.size === 0 || isSilent) && confirmed.isEmpty;
     if (isIdle && !this.placement.isUsed(node)) this.drop(connection, isSilent);
   }
 
@@ -438,7 +422,7 @@ export class SubscriptionReconciler implements Dispatcher {
       this.connections.get(key)?.asked.has(keyOf(kind, name)) === true;
     if (nodes.some(isAsked)) return false;
     return [...this.connections.values()].some(
-      (one) => !nodes.includes(one.node) && one.has(kind, name) && one.isRecent(kind, name),
+      (one) => !nodes.includes(one.node) && one.confirmed.has(kind, name) && one.isRecent(kind, name),
     );
   }
 

@@ -12,7 +12,6 @@ import { MOST_SERVERS } from "../util/bounds";
 import { TopologyError } from "./cluster-errors";
 import { hostOr, type NodeAddress } from "./node-address";
 
-/** A range of slots with the nodes that serve it, master first. */
 export interface TopologyRange {
   readonly from: number;
   readonly to: number;
@@ -20,14 +19,13 @@ export interface TopologyRange {
   readonly replicas: readonly NodeAddress[];
 }
 
-/** Parses one kind of reply. `usesTls` chooses between ports where a node has two. */
-export type TopologyParser = (reply: Reply, sender: NodeAddress, usesTls: boolean) => TopologyRange[];
+type Fields = ReadonlyMap<string, Reply>;
 
 /** The most addresses of one reply that are read: one range for each slot, with 15 replicas each. */
 const MAX_ADDRESSES = 16 * SLOT_COUNT;
 
 /** Parses CLUSTER SLOTS: `[[from, to, [host, port, id, [name, value, …]], replica, …], …]`. */
-export const parseSlots: TopologyParser = (reply, sender) => {
+export function parseSlots(reply: Reply, sender: NodeAddress): TopologyRange[] {
   const ranges: TopologyRange[] = [];
   let count = 0;
   for (const entry of listOf(reply, "SLOTS")) {
@@ -36,15 +34,18 @@ export const parseSlots: TopologyParser = (reply, sender) => {
     const master = readSlotsNode(entry[2], sender);
     if (slots === null || master === null) continue;
     const replicas = entry.slice(3, 3 + MOST_SERVERS).map((node: Reply) => readSlotsNode(node, sender));
-    ranges.push({ ...slots, master, replicas: replicas.filter(isAddress) });
+    ranges.push({ ...slots, master, replicas: replicas.filter((node) => node !== null) });
     count += 1 + replicas.length;
     if (count >= MAX_ADDRESSES) break;
   }
   return notEmpty(ranges, sender);
-};
+}
 
-/** Parses CLUSTER SHARDS: `[{ slots: [from, to, …], nodes: [{ ip, port, role, health, … }, …] }, …]`. */
-export const parseShards: TopologyParser = (reply, sender, usesTls) => {
+/**
+ * Parses CLUSTER SHARDS: `[{ slots: [from, to, …], nodes: [{ ip, port, role, health, … }, …] }, …]`.
+ * @param usesTls Chooses between the ports of a node that has two.
+ */
+export function parseShards(reply: Reply, sender: NodeAddress, usesTls: boolean): TopologyRange[] {
   const ranges: TopologyRange[] = [];
   for (const entry of listOf(reply, "SHARDS")) {
     const shard = fieldsOf(entry);
@@ -58,14 +59,14 @@ export const parseShards: TopologyParser = (reply, sender, usesTls) => {
     const replicas = members
       .filter((node) => node !== master && node.get("health") === "online")
       .map((node) => readShardsNode(node, sender, usesTls))
-      .filter(isAddress);
+      .filter((node) => node !== null);
     for (let index = 0; index + 1 < slots.length; index += 2) {
       const range = readRange(slots[index], slots[index + 1]);
       if (range !== null) ranges.push({ ...range, master: masterAddress, replicas });
     }
   }
   return notEmpty(ranges, sender);
-};
+}
 
 /**
  * Whether CLUSTER SHARDS lacks slots that are served. Redis 7.2 and 7.4 list a shard without its slots while its failed
@@ -81,14 +82,12 @@ export function hidesSlots(reply: Reply): boolean {
   });
 }
 
-function isMaster(node: ReadonlyMap<string, Reply>): boolean {
+function isMaster(node: Fields): boolean {
   return node.get("role") === "master";
 }
 
 /** Newer servers list a master that has failed beside the replica that was promoted in its place. */
-function chooseMaster(
-  members: readonly ReadonlyMap<string, Reply>[],
-): ReadonlyMap<string, Reply> | undefined {
+function chooseMaster(members: readonly Fields[]): Fields | undefined {
   const masters = members.filter(isMaster);
   return masters.find((node) => node.get("health") === "online") ?? masters[0];
 }
@@ -127,11 +126,7 @@ function readSlotsNode(node: Reply, sender: NodeAddress): NodeAddress | null {
   return { host, port, serverName: nameOf(details.get("hostname")) };
 }
 
-function readShardsNode(
-  node: ReadonlyMap<string, Reply>,
-  sender: NodeAddress,
-  usesTls: boolean,
-): NodeAddress | null {
+function readShardsNode(node: Fields, sender: NodeAddress, usesTls: boolean): NodeAddress | null {
   const ports = [node.get("tls-port"), node.get("port")];
   const port = parsePort((usesTls ? ports[0] : ports[1]) ?? ports[0] ?? ports[1]);
   const host = hostOr(node.get("endpoint"), sender) ?? textOf(node.get("ip"));
@@ -153,8 +148,8 @@ function nameOf(value: Reply): string | undefined {
   return isHost(value) && isIP(value) === 0 ? value : undefined;
 }
 
-/** The fields of a map, which arrives as an object or as a flat list. */
-function fieldsOf(value: Reply): ReadonlyMap<string, Reply> {
+/** A map arrives as an object or as a flat list. */
+function fieldsOf(value: Reply): Fields {
   if (typeof value !== "object" || value === null) return new Map();
   if (!Array.isArray(value)) return new Map(Object.entries(value));
   const fields = new Map<string, Reply>();
@@ -162,8 +157,4 @@ function fieldsOf(value: Reply): ReadonlyMap<string, Reply> {
     fields.set(String(value[index]), value[index + 1]);
   }
   return fields;
-}
-
-function isAddress(address: NodeAddress | null): address is NodeAddress {
-  return address !== null;
 }

@@ -18,7 +18,6 @@ import { clockMs } from "../util/scheduling";
 export class WantedSubscriptions {
   readonly names = new Subscriptions();
   private missed = new Subscriptions();
-  /** Since when names are missing; null: none. */
   missedSinceMs: number | null = null;
   /** Unsettled SUBSCRIBE commands: their names may be confirmed one by one before they are wanted. */
   private readonly open = new Set<Command>();
@@ -26,7 +25,6 @@ export class WantedSubscriptions {
   /** `onChanged` is called when new names are wanted that may not be subscribed anywhere. */
   constructor(private readonly onChanged: (kind: SubscriptionKind, names: readonly Buffer[]) => void) {}
 
-  /** Follows a command of the caller that subscribes or unsubscribes. */
   follow(command: Command): void {
     const change = SUBSCRIPTION_CHANGES.get(command.spec.lowerName);
     if (change === undefined || command.isSettled) return;
@@ -47,7 +45,6 @@ export class WantedSubscriptions {
     });
   }
 
-  /** Whether a name belongs to a SUBSCRIBE that is in flight. */
   isAsked(kind: SubscriptionKind, name: Buffer): boolean {
     for (const command of this.open) {
       if (SUBSCRIPTION_CHANGES.get(command.spec.lowerName)?.kind !== kind) continue;

@@ -15,25 +15,6 @@ import { type KeyRule, KeyWalk, lowerWord, NO_KEYS, parseKeyRule, UNKNOWN_KEYS }
 import { observedTable } from "./observed-table";
 import { BUILTIN_REPLY_MAPPERS } from "./reply-mappers";
 
-/** The servers that receive a command when it is fanned out, according to the server's command tips. */
-export type RequestPolicy = "default" | "all_nodes" | "all_shards" | "multi_shard" | "special";
-/** How the replies of a fan-out are combined. */
-export type ResponsePolicy =
-  | "default"
-  | "one_succeeded"
-  | "all_succeeded"
-  | "agg_logical_and"
-  | "agg_logical_or"
-  | "agg_min"
-  | "agg_max"
-  | "agg_sum"
-  | "special";
-
-export interface FanOutPolicy {
-  readonly request: RequestPolicy;
-  readonly response: ResponsePolicy;
-}
-
 /** Positions of the keys, as in COMMAND INFO: 1 is the first argument, negative numbers count from the end. */
 export interface KeyPlaces {
   readonly first: number;
@@ -42,21 +23,21 @@ export interface KeyPlaces {
 }
 
 interface Details {
-  readonly policy: FanOutPolicy;
+  /** The request policy and the response policy of the server's tips, if any. */
+  readonly tips: string;
   readonly subcommands: ReadonlyMap<string, Subcommand>;
 }
 
 interface Subcommand {
   readonly flags: number;
   readonly keys: KeyRule;
-  readonly policy: FanOutPolicy;
+  readonly tips: string;
 }
 
 /** Longer names are not cached: no command has such a name. */
 const MAX_CACHED_WORD_LENGTH = 128;
 
-const DEFAULT_POLICY: FanOutPolicy = { request: "default", response: "default" };
-const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
+const NO_DETAILS: Details = { tips: "", subcommands: new Map() };
 
 const detailTexts = new Map(Object.entries(COMMAND_DETAILS));
 const moduleKeys = new Map(Object.entries(MODULE_KEYS));
@@ -171,9 +152,9 @@ export function goesAlone(spec: CommandSpec, args: readonly Argument[], names: R
   return names.size > 0 && names.has(spec.lowerName);
 }
 
-/** The nodes that must receive the call in a cluster, and how their replies are combined. */
-export function fanOutPolicyFor(spec: CommandSpec, args: readonly Argument[]): FanOutPolicy {
-  return (subcommandOf(spec, args) ?? detailsOf(spec.lowerName)).policy;
+/** The request policy and the response policy of the server's tips for the call, if any. */
+export function tipsFor(spec: CommandSpec, args: readonly Argument[]): string {
+  return (subcommandOf(spec, args) ?? detailsOf(spec.lowerName)).tips;
 }
 
 function subcommandOf(spec: CommandSpec, args: readonly Argument[]): Subcommand | undefined {
@@ -211,18 +192,12 @@ function detailsOf(name: string): Details {
 
 // [request [response]][;subcommand flags keys [request [response]]]…
 function parseDetails(text: string): Details {
-  const [policy = "", ...parts] = text.split(";");
+  const [tips = "", ...parts] = text.split(";");
   const subcommands = new Map<string, Subcommand>();
   for (const part of parts) {
     const [name = "", flags = "0", keys = "-", ...words] = part.split(" ");
     const rule = keyRule(name, keys);
-    subcommands.set(name, { flags: Number.parseInt(flags, 16), keys: rule, policy: policyOf(words) });
+    subcommands.set(name, { flags: Number.parseInt(flags, 16), keys: rule, tips: words.join(" ") });
   }
-  return { policy: policyOf(policy.split(" ")), subcommands };
-}
-
-function policyOf(words: readonly string[]): FanOutPolicy {
-  const [request, response = "default"] = words;
-  if (request === undefined || request === "") return DEFAULT_POLICY;
-  return { request: request as RequestPolicy, response: response as ResponsePolicy };
+  return { tips, subcommands };
 }

@@ -20,13 +20,10 @@ const PROMOTED = "+promoted-slave";
 export interface FailoverDetectorOwner {
   /** Whether this master differs from the one of the current connection; `null`: the event does not name it. */
   isElsewhere(master: NodeAddress | null): boolean;
-  /** This Sentinel reports a new master of the group. */
   onSwitch(sentinel: Partial<SentinelAddress>): void;
-  /** A connection to a Sentinel was lost and is reconnecting. */
   onDetectorReconnecting(): void;
 }
 
-/** One subscribed Sentinel. */
 export interface SubscribedSentinel {
   readonly address: Partial<SentinelAddress>;
   readonly client: SentinelClient;

@@ -30,7 +30,6 @@ export function readEntries(reply: unknown): ReplicaEntry[] {
   return entries;
 }
 
-/** Whether Sentinel considers the server reachable. */
 export function isUsable(entry: ReplicaEntry): boolean {
   return entry.flags === undefined || !UNUSABLE.test(entry.flags);
 }

@@ -50,7 +50,6 @@ export function sentinelClientOptions(
   };
 }
 
-/** `host:port` of a sentinel, for messages. */
 export function describeSentinel(address: Partial<SentinelAddress>): string {
   return `${address.host || DEFAULT_HOST}:${address.port || DEFAULT_PORT}`;
 }

@@ -47,23 +47,23 @@ const LEARNING_MS = 3000;
 /** One call of `connect()`; it ends when its promise settles or when the next one begins. */
 class Attempt {
   isCancelled = false;
-  client: SentinelClient | null = null;
-  private delay: Delay | null = null;
-  private wake: (() => void) | undefined;
+  /** Ends the question or the delay that it waits for. */
+  interrupt: (() => void) | null = null;
 
   /** Resolves after the delay, or immediately when the attempt is given up. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.wake = resolve;
-      this.delay = new Delay(resolve, delayMs);
+      const delay = new Delay(resolve, delayMs);
+      this.interrupt = () => {
+        delay.stop();
+        resolve();
+      };
     });
   }
 
   cancel(): void {
     this.isCancelled = true;
-    this.client?.disconnect();
-    this.delay?.stop();
-    this.wake?.();
+    this.interrupt?.();
   }
 }
 
@@ -120,8 +120,6 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     return isRight;
   }
 
-  // --- FailoverDetectorOwner ----------------------------------------------------------------
-
   /** True for a connection to a replica, because the replica may be the one that was promoted. */
   isElsewhere(master: NodeAddress | null): boolean {
     if (master === null || this.options.role === "slave") return true;
@@ -148,21 +146,17 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     this.renewal = startTimer(() => void this.listenAgain(), RENEWAL_MS);
   }
 
-  // --- resolution --------------------------------------------------------------------------
-
   private async resolve(attempt: Attempt, emitError: ErrorEmitter): Promise<NodeAddress> {
     let lastError: Error | undefined;
-    let answers: (Error | undefined)[] = [];
     let mistakenSinceMs: number | null = null;
-    const report = (message: string, cause?: Error): void => {
-      answers.push(cause);
-      if (cause !== undefined) lastError = cause;
-      debug("%s", message);
-      emitError("sentinelError", new Error(message, { cause }));
-    };
     for (let round = 1; ; round++) {
-      answers = [];
-      const address = await this.askAll(attempt, report);
+      const answers: (Error | undefined)[] = [];
+      const address = await this.askAll(attempt, (message, cause) => {
+        answers.push(cause);
+        lastError = cause ?? lastError;
+        debug("%s", message);
+        emitError("sentinelError", new Error(message, { cause }));
+      });
       if (attempt.isCancelled) throw new ConnectionClosedError();
       if (address !== null) return address;
       const mistake = mistakeIn(answers, String(this.options.name));
@@ -212,13 +206,13 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   private async ask(attempt: Attempt, sentinel: Partial<SentinelAddress>): Promise<NodeAddress | null> {
     const client = this.newClient(sentinel, null);
     client.on("error", () => {});
-    attempt.client = client;
+    attempt.interrupt = () => client.disconnect();
     try {
       const address =
         this.options.role === "slave" ? await this.askReplica(client) : await this.askMaster(client);
       return address === null ? null : reachable(address, this.options.natMap);
     } finally {
-      attempt.client = null;
+      attempt.interrupt = null;
       client.disconnect();
     }
   }
@@ -246,8 +240,6 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     }
   }
 
-  // --- failover ----------------------------------------------------------------------------
-
   /**
    * By default it subscribes to one Sentinel that is available, if it is connected to a master, where writes
    * could be lost.
@@ -257,7 +249,6 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     return (failoverDetector ?? null) === null && role !== "slave";
   }
 
-  /** Ends the questions and subscriptions to Sentinels. */
   private stopListening(): void {
     this.attempt?.cancel();
     this.attempt = null;
@@ -316,11 +307,9 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   private sentinelsToWatch(): Partial<SentinelAddress>[] {
     if (this.listensToOne) return [this.answered];
     const { sentinelIterator, options } = this;
-    const limit = options.sentinelMaxConnections ?? sentinelMaxConnections;
-    const addresses: Partial<SentinelAddress>[] = [];
+    const length = Math.min(sentinelIterator.size, options.sentinelMaxConnections ?? sentinelMaxConnections);
     sentinelIterator.reset(true);
-    for (let step = sentinelIterator.next(); !step.done; step = sentinelIterator.next())
-      if (addresses.length < limit) addresses.push(step.value);
+    const addresses = Array.from({ length }, () => this.nextSentinel());
     sentinelIterator.reset(false);
     return addresses;
   }

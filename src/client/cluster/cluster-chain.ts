@@ -35,12 +35,10 @@ export class ClusterChain {
     this.caching = openCaching(client, true);
   }
 
-  /** The public form of the client's cache. */
   get cache(): CacheView {
     return this.caching?.cache ?? NO_CACHE;
   }
 
-  /** For a leased connection. */
   makeNotes(): WriteNotes | null {
     return this.writes === null ? null : new WriteNotes(this.writes);
   }

@@ -28,57 +28,47 @@ export interface SubscriptionsDeps extends ReconcilerDeps {
     onNodeError(error: Error, key: string): void;
     onMessage(message: Message): void;
     onNameRefused(kind: SubscriptionKind, name: Buffer, error: Error): void;
-    /** One of the public events of subscriptions. */
     emit(event: string, ...args: unknown[]): void;
   };
 }
 
-/** Receives the reports of one kind of subscriptions. */
 type SubscriptionReports = Omit<ReconcilerOwner, "open">;
 
 export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: SubscriptionReconciler;
   private readonly sharded: SubscriptionReconciler | null;
   private readonly reconcilers: SubscriptionReconciler[] = [];
-  /** Shard connections are opened before the first subscription. */
-  private readonly isEager: boolean;
   private isStarted = false;
 
   constructor(
     private readonly maxRedirections: number,
-    options: Pick<ClusterOptions, "shardedSubscribers" | "redisOptions">,
+    private readonly options: Pick<ClusterOptions, "shardedSubscribers" | "redisOptions">,
     private readonly deps: SubscriptionsDeps,
   ) {
-    this.classic = this.add(
-      "subscriber",
-      new AnyNode((instead) => this.choose(instead)),
-      this.reports(() => {}),
-    );
-    const tell = deps.owner.emit.bind(deps.owner);
-    this.sharded = options.shardedSubscribers
-      ? this.add("ssubscriber", new SlotMasters(deps.slots), this.reports(tell))
-      : null;
-    this.isEager = options.redisOptions?.lazyConnect === false;
-  }
-
-  /** @param tell Emits the events that only connections for shard channels have. */
-  private reports(tell: (event: string, ...args: unknown[]) => void): SubscriptionReports {
-    const { owner } = this.deps;
-    return {
+    const { owner, slots } = deps;
+    const reports: SubscriptionReports = {
       onMessage: (message) => owner.onMessage(message),
-      onNodeError: (error, { key }) => {
-        owner.onNodeError(error, key);
-        tell("nodeError", error, key);
-      },
+      onNodeError: (error, { key }) => owner.onNodeError(error, key),
       onRefused: (error, { key }, kind, name) => {
         owner.onNodeError(error, key);
         owner.onNameRefused(kind, name, error);
       },
       onGap: (gap) => owner.emit("gap", gap),
-      onConnectionOpened: () => tell("+subscriber"),
-      onConnectionClosed: () => tell("-subscriber"),
-      onSettled: () => tell("subscribersReady"),
     };
+    this.classic = this.add("subscriber", new AnyNode((instead) => this.choose(instead)), reports);
+    const shardReports: SubscriptionReports = {
+      ...reports,
+      onNodeError: (error, { key }) => {
+        owner.onNodeError(error, key);
+        owner.emit("nodeError", error, key);
+      },
+      onConnectionOpened: () => owner.emit("+subscriber"),
+      onConnectionClosed: () => owner.emit("-subscriber"),
+      onSettled: () => owner.emit("subscribersReady"),
+    };
+    this.sharded = options.shardedSubscribers
+      ? this.add("ssubscriber", new SlotMasters(slots), shardReports)
+      : null;
   }
 
   dispatch(command: Command): void {
@@ -120,7 +110,6 @@ export class ClusterSubscriptions implements Dispatcher {
     for (const reconciler of this.reconcilers) reconciler.stop(isForGood);
   }
 
-  /** Messages are being lost, and a new table would help. */
   get isInHurry(): boolean {
     return this.reconcilers.some(({ isInHurry }) => isInHurry);
   }
@@ -134,8 +123,10 @@ export class ClusterSubscriptions implements Dispatcher {
     this.openLines();
   }
 
+  /** Connects before the first subscription. */
   private openLines(): void {
-    if (this.isEager) this.sharded?.openTo(this.deps.slots.owners().keys());
+    if (this.options.redisOptions?.lazyConnect === false)
+      this.sharded?.openTo(this.deps.slots.owners().keys());
   }
 
   private choose(instead: ClusterNode | null): ClusterNode | null {

@@ -8,7 +8,6 @@ import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool, type RoleFilter } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
-import { makeReadPreference, type ReadPreference, type RecentWrites } from "../../cluster/read-preference";
 import { delayUntilReachable, Redirector } from "../../cluster/redirector";
 import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
@@ -20,6 +19,7 @@ import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
 import { type ClusterOptions, redirectOptions, refreshOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
+import { makeReadPreference, type ReadPreference, type RecentWrites } from "../replicas/read-preference";
 import { FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions, type SubscriptionsDeps } from "./cluster-subscriptions";
 import { countsOf, ViewFactory, viewOf } from "./node-views";
@@ -31,7 +31,6 @@ export interface WiringOwner {
   onNodeError(error: Error, key: string): void;
   onNode(event: "+node" | "-node", redis: Redis): void;
   onRefreshed(): void;
-  /** Any other public event. */
   emit(event: string, ...args: unknown[]): void;
   onMessage(message: Message): void;
   onNameRefused: SubscriptionsDeps["owner"]["onNameRefused"];
@@ -78,7 +77,6 @@ export class ClusterWiring {
     this.lifecycle = new Lifecycle(options, this);
   }
 
-  /** The counts of the connections of all nodes, including former ones. */
   get counts(): ConnectionCounts {
     const sum = new ConnectionCounts();
     sum.add(this.gone);
@@ -100,8 +98,6 @@ export class ClusterWiring {
     return viewOf(this.pool.clientOf(node)).redis;
   }
 
-  // --- nodes -------------------------------------------------------------------------------
-
   makeClient(node: ClusterNode): NodeClient {
     const supervisor = new NodeSupervisor(node, this);
     supervisor.client = this.views.makeNode(node.address, node.role === "slave", supervisor);
@@ -118,8 +114,6 @@ export class ClusterWiring {
     this.subscriptions.onNodeGone(node);
     if (this.lifecycle.status === "ready") this.refresher.request(null);
   }
-
-  // --- topology ----------------------------------------------------------------------------
 
   /** Applies a node's description of the cluster; returns true if it differs from the known one. */
   adopt(ranges: Parameters<SlotMap["adopt"]>[0]): boolean {

@@ -17,6 +17,7 @@ import { callUser } from "../../util/user-code";
 import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LEND, LIMITS, SOURCE, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, emitRefusal } from "../events";
+import { lend } from "../leases/cluster-lending";
 import { LendingClient } from "../leases/lending-client";
 import { gatheredOf } from "../options/auto-pipelining";
 import {
@@ -68,7 +69,6 @@ import {
   scanPage,
 } from "../whole-cluster/whole-cluster";
 import { type CacheView, ClusterChain } from "./cluster-chain";
-import { lend } from "./cluster-lending";
 import { type QuitOptions, type QuitReport, quitClusterWithin } from "./cluster-quit";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 
@@ -145,7 +145,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
         return wiring.router.isOpen;
       },
       get isRelaxed() {
-        return [...wiring.pool.allClients()].some(({ link }) => link.isRelaxed);
+        return wiring.pool.allClients().some(({ link }) => link.isRelaxed);
       },
       positionOf: (command) => positionOf(wiring, command),
       readsReplicas: this.options.scaleReads !== "master",
@@ -187,7 +187,8 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     const { lifecycle } = this[WIRING];
     const gathered = this[WIRING].viewsOf("all").reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
     if (lifecycle.status !== "connect") return gathered;
-    return gathered + gatheredOf(lifecycle.waitingSingles, this.options).length;
+    const singles = lifecycle.waiting.filter(({ batch }) => batch === null);
+    return gathered + gatheredOf(singles, this.options).length;
   }
 
   /**
@@ -352,7 +353,11 @@ function makeOwner(cluster: Cluster): WiringOwner {
   };
   const observed = { stats: () => ({ ...cluster.stats(), ...cluster[SOURCE].server() }) };
   return {
-    startNodes: () => readStartNodes(cluster.startupNodes),
+    startNodes: () =>
+      cluster.startupNodes.map((node) => {
+        const { host, port, ...options } = parseStartupNode(node);
+        return { host, port, options };
+      }),
     onStatus: (status) => {
       debug("cluster is now %s", status);
       noteClient(observed, status);
@@ -374,7 +379,7 @@ function makeOwner(cluster: Cluster): WiringOwner {
       debug("slots refreshed, %d nodes", cluster[WIRING].pool.list().length);
       later("refresh");
     },
-    emit: (event, ...args) => report(event, ...args),
+    emit: report,
     onMessage: (message) => emitMessage(cluster, message),
     onNameRefused: (...refused) => emitRefusal(cluster, ...refused),
     retryDelay: (attempts, reason) => {
@@ -426,13 +431,6 @@ function withLimits(options: ClusterOptions): ClusterOptions & LimitOptions {
     if (value !== undefined && target[name] === undefined) target[name] = value;
   }
   return options;
-}
-
-function readStartNodes(nodes: readonly ClusterNode[]): ReturnType<WiringOwner["startNodes"]> {
-  return nodes.map((node) => {
-    const { host, port, ...options } = parseStartupNode(node);
-    return { host, port, options };
-  });
 }
 
 /** The position of a command: at the master of its slot, if known. */

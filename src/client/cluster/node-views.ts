@@ -101,7 +101,6 @@ export class NodeView implements NodeClient {
     (isReadOnly ? redis.readonly() : redis.readwrite()).catch(() => {});
   }
 
-  /** The connection closes in any case. */
   async leave(): Promise<void> {
     const { redis } = this;
     if (this.link.status === "wait") {
@@ -135,7 +134,6 @@ export class ViewFactory {
     private readonly caching: Caching | null,
   ) {}
 
-  /** Start nodes may have their own options. */
   useSeeds(seeds: readonly Seed[]): void {
     this.own = new Map(seeds.map(({ address, options }) => [nodeKey(address), options]));
   }

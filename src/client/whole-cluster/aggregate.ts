@@ -5,8 +5,8 @@
  */
 
 import { AnswersDifferError } from "../../cluster/cluster-errors";
-import type { ResponsePolicy } from "../../command/command-table";
 import type { Reply } from "../../protocol/resp-types";
+import type { ResponsePolicy } from "./fan-out-policy";
 
 export type Answer =
   | { readonly value: Reply; readonly error: null }

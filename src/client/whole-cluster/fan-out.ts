@@ -18,11 +18,11 @@ import {
 } from "../../command/command";
 import type { CommandExtra, SentCommand, SettleHook } from "../../command/command-extra";
 import { CommandFlag, type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../../command/command-spec";
-import { type FanOutPolicy, fanOutPolicyFor } from "../../command/command-table";
 import { isWord, keyPositions } from "../../command/key-positions";
 import { NO_SLOT, slotOfKey } from "../../command/slot";
 import type { Argument, Reply } from "../../protocol/resp-types";
 import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
+import { type FanOutPolicy, fanOutPolicyFor } from "./fan-out-policy";
 
 export interface FanOutNodes {
   /** Every master that serves slots, with one of them. */

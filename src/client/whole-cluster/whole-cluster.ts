@@ -5,7 +5,7 @@
 
 import type { ClusterNode } from "../../cluster/cluster-node";
 import type { CommandSpec } from "../../command/command-spec";
-import { fanOutPolicyFor, specOf } from "../../command/command-table";
+import { specOf } from "../../command/command-table";
 import { type Commander, EXECUTE } from "../../command/commander";
 import { OptionError } from "../../errors";
 import type { Argument } from "../../protocol/resp-types";
@@ -25,6 +25,7 @@ import type { CallLimits } from "../command-limits";
 import { argumentsOfScan } from "../streaming/streams";
 import { foldFor, valuesOf } from "./aggregate";
 import { type ScanReply, scannerOf } from "./cluster-scanner";
+import { fanOutPolicyFor } from "./fan-out-policy";
 
 export { openClusterKeyspaceEvents } from "./cluster-keyspace";
 export { scannerOf };

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { type Answer, foldFor } from "../../../src/client/whole-cluster/aggregate";
-import type { ResponsePolicy } from "../../../src/command/command-table";
+import type { ResponsePolicy } from "../../../src/client/whole-cluster/fan-out-policy";
 
 const good = (value: unknown): Answer => ({ value, error: null });
 const bad = (message: string): Answer => ({ value: null, error: new Error(message) });

@@ -2,6 +2,7 @@
 
 import { expect } from "chai";
 import { FanOut } from "../../../src/client/whole-cluster/fan-out";
+import { fanOutPolicyFor } from "../../../src/client/whole-cluster/fan-out-policy";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import type { FanOutPart } from "../../../src/cluster/router";
 import { Command, CommandState, issuedBy, Origin, UNROUTED } from "../../../src/command/command";
@@ -220,5 +221,24 @@ describe("FanOut", () => {
     expect(announcing.plan(command("himport", "SET", "k", "f", "a"))).to.equal(null);
     expect(announcing.plan(issuedBy(Origin.Part, command("himport", "DISCARDALL")))).to.equal(null);
     expect(announcing.plan(command("himport"))).to.equal(null);
+  });
+});
+
+describe("fan-out policies", () => {
+  it("are the server's tips", () => {
+    const policy = (word: string, ...args: string[]) => {
+      const { request, response } = fanOutPolicyFor(specOf(word), args);
+      return `${request} ${response}`;
+    };
+    expect(policy("del", "a", "b")).to.equal("multi_shard agg_sum");
+    expect(policy("mget", "a")).to.equal("multi_shard default");
+    expect(policy("mset", "a", "1")).to.equal("multi_shard all_succeeded");
+    expect(policy("DBSIZE")).to.equal("all_shards agg_sum");
+    expect(policy("script", "EXISTS", "x")).to.equal("all_shards agg_logical_and");
+    expect(policy("script", "kill")).to.equal("all_shards one_succeeded");
+    expect(policy("script", "flush")).to.equal("all_nodes all_succeeded");
+    expect(policy("script", "help")).to.equal("default default");
+    expect(policy("get", "a")).to.equal("default default");
+    expect(policy("JSON.GET", "a")).to.equal("default default");
   });
 });

@@ -48,9 +48,6 @@ export class Parts {
       set isSealed(isSealed) {
         parts.isSealed = isSealed;
       },
-      get size() {
-        return parts.clients.length;
-      },
       clear: () => void this.told.push("cleared"),
       allClients: () => this.clients,
       sample: () => this.clients[0] ?? null,

@@ -135,11 +135,11 @@ describe("the pool of nodes, on random programs", () => {
         this.endAll();
       }
       this.check();
-      expect(this.pool.size, "clients of members only").to.equal(2);
+      expect(this.pool.allClients().length, "clients of members only").to.equal(2);
       this.pool.clear();
       this.endAll();
       this.check();
-      expect([this.pool.size, this.pool.list().length]).to.deep.equal([0, 0]);
+      expect([this.pool.allClients().length, this.pool.list().length]).to.deep.equal([0, 0]);
       expect(this.closed).to.have.members(this.opened);
       expect(this.empties).to.be.above(0);
       expect(home.time.pending, "timers").to.equal(0);
@@ -208,7 +208,7 @@ describe("the pool of nodes, on random programs", () => {
       for (const client of closed) expect(opened).to.include(client);
       const open = opened.filter((one) => !closed.includes(one));
       expect(pool.allClients()).to.have.members(open);
-      expect(pool.size).to.equal(open.length);
+      expect(pool.allClients().length).to.equal(open.length);
       // A client that was made while the pool was closed is never used, and ends.
       for (const client of this.made) if (!opened.includes(client)) expect(client.isLeaving).to.equal(true);
       const nodes = pool.list();

@@ -115,7 +115,7 @@ describe("the refresher, on random programs", () => {
       const clientOf = (node: ClusterNode): NodeClient | null => node.client;
       this.refresher = new home.modules.Refresher(OPTIONS, {
         ...CALM,
-        pool: { list: () => this.nodes, clientOf, lost: () => [], hasSuspect: false } as unknown as NodePool,
+        pool: { list: () => this.nodes, clientOf } as unknown as NodePool,
         adopt: (ranges) => this.apply(ranges[0]?.to ?? 0),
         openSeeds: () => Promise.reject(new Error("no start node")),
       });
@@ -263,13 +263,11 @@ describe("the refresher, on random programs", () => {
     let node: ClusterNode;
     const waiting = { hasDelayed: false };
     const hurry = { isInHurry: false };
-    let pool: { lost: ClusterNode[]; hasSuspect: boolean };
 
     function make(slotsRefreshInterval?: number): Refresher {
       asked = 0;
       waiting.hasDelayed = false;
       hurry.isInHurry = false;
-      pool = { lost: [], hasSuspect: false };
       node = new home.modules.ClusterNode({ host: "h", port: 7000 });
       const dispatch = (command: Command): void => {
         asked++;
@@ -282,14 +280,7 @@ describe("the refresher, on random programs", () => {
           ...CALM,
           retries: waiting,
           subscriptions: hurry,
-          pool: {
-            list: () => [node],
-            clientOf: () => node.client,
-            lost: () => pool.lost,
-            get hasSuspect() {
-              return pool.hasSuspect;
-            },
-          } as unknown as NodePool,
+          pool: { list: () => [node], clientOf: () => node.client } as unknown as NodePool,
           adopt: () => false,
           openSeeds: () => Promise.reject(new Error("no start node")),
         },
@@ -340,9 +331,11 @@ describe("the refresher, on random programs", () => {
         waiting.hasDelayed = true;
         expect(await askedAfterRefresh()).to.be.above(1);
         waiting.hasDelayed = false;
-        pool.hasSuspect = true;
+        const { link } = node.client as NodeClient;
+        Object.assign(link, { connection: { lastActivityMs: 0, queue: { inFlight: 0 } } });
+        node.suspect();
         expect(await askedAfterRefresh()).to.be.above(1);
-        pool.hasSuspect = false;
+        Object.assign(link, { connection: null });
         // The refresh that is booked already keeps its time.
         await home.pass(320);
         hurry.isInHurry = true;
@@ -357,7 +350,7 @@ describe("the refresher, on random programs", () => {
   it("looks for the successor of a lost node, sooner if commands wait for it", async () => {
     await home.liveAlone(async () => {
       const node = new home.modules.ClusterNode({ host: "h", port: 7000 });
-      const [offline, lost] = [{ length: 0 }, [] as ClusterNode[]];
+      const offline = { length: 0 };
       let asked = 0;
       const dispatch = (command: Command): void => {
         asked++;
@@ -366,7 +359,7 @@ describe("the refresher, on random programs", () => {
       node.client = { link: { dispatch, isWritable: true, connection: null, offline } } as never;
       const refresher = new home.modules.Refresher(OPTIONS, {
         ...CALM,
-        pool: { list: () => [node], clientOf: () => node.client, lost: () => lost } as unknown as NodePool,
+        pool: { list: () => [node], clientOf: () => node.client } as unknown as NodePool,
         adopt: () => false,
         openSeeds: () => Promise.reject(new Error("no start node")),
       });
@@ -378,7 +371,7 @@ describe("the refresher, on random programs", () => {
         return asked;
       };
       for (let i = 0; i < 5; i++) expect(await askedWithin(2500), "no node is lost").to.equal(1);
-      lost.push(node);
+      node.isLost = true;
       expect(await askedWithin(320), "without news the pause has grown").to.equal(1);
       expect(await askedWithin(2500)).to.be.within(2, 3);
       refresher.stop();
@@ -400,11 +393,7 @@ describe("the refresher, on random programs", () => {
       });
       const refresher = new home.modules.Refresher(OPTIONS, {
         ...CALM,
-        pool: {
-          list: () => nodes,
-          clientOf: ({ client }: ClusterNode) => client,
-          lost: () => [],
-        } as unknown as NodePool,
+        pool: { list: () => nodes, clientOf: ({ client }: ClusterNode) => client } as unknown as NodePool,
         adopt: () => false,
         openSeeds: () => Promise.reject(new Error("no start node")),
       });

@@ -4,7 +4,6 @@ import { expect } from "chai";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
 import { ClusterNode, type NodeClient } from "../../../src/cluster/cluster-node";
 import { NodePool } from "../../../src/cluster/node-pool";
-import type { ReadPreference } from "../../../src/cluster/read-preference";
 import { RetryQueue } from "../../../src/cluster/retry-queue";
 import { ClusterRouter, type FanOutPart, type RouterDeps } from "../../../src/cluster/router";
 import { SlotMap } from "../../../src/cluster/slot-map";
@@ -35,7 +34,7 @@ describe("ClusterRouter", () => {
 
   beforeEach(() => make(null));
 
-  function make(reads: ReadPreference | null): void {
+  function make(reads: RouterDeps["reads"]): void {
     clock?.restore();
     clock = useFakeTimers();
     [sent, batches] = [[], []];
@@ -277,7 +276,7 @@ describe("ClusterRouter", () => {
     let choose: () => ClusterNode;
 
     beforeEach(() => {
-      make({ choose: () => choose(), roleFor: () => "slave" } as unknown as ReadPreference);
+      make({ choose: () => choose(), roleFor: () => "slave" });
       slots.move(slotOfKey("a"), nodes[0] as ClusterNode);
     });
 
@@ -441,7 +440,7 @@ describe("ClusterRouter", () => {
   });
 
   it("sends reads that have waited to replicas, and transactions to the master", () => {
-    make({ choose: () => nodes[1], roleFor: () => "slave" } as unknown as ReadPreference);
+    make({ choose: () => nodes[1] as ClusterNode, roleFor: () => "slave" });
     slots.move(0, nodes[0] as ClusterNode);
     router.sendAgain([waited("get", 0, false), waited("set", 0, false)]);
     expect(sent).to.have.members(["2 get", "1 set"]);

@@ -5,7 +5,7 @@ import { hidesSlots, parseShards, parseSlots, type TopologyRange } from "../../.
 import { isHost, parsePort } from "../../../src/util/address-checks";
 
 const SENDER = { host: "10.0.0.1", port: 7000 };
-const slots = (reply: unknown): TopologyRange[] => parseSlots(reply, SENDER, false);
+const slots = (reply: unknown): TopologyRange[] => parseSlots(reply, SENDER);
 const shards = (reply: unknown, usesTls = false): TopologyRange[] => parseShards(reply, SENDER, usesTls);
 
 function plain({ host, port }: { host: string; port: number }): string {

@@ -3,7 +3,6 @@ import { CommandFlag, encodeName } from "../../../src/command/command-spec";
 import {
   additionalCommandNames,
   commandNames,
-  fanOutPolicyFor,
   flagsFor,
   replyTransformers,
   specOf,
@@ -148,24 +147,5 @@ describe("flagsFor", () => {
   it("leaves ordinary commands as they are", () => {
     expect(flagsFor(specOf("get"), ["BLOCK"])).to.equal(specOf("get").flags);
     expect(flagsFor(specOf("blpop"), ["k", "0"])).to.equal(specOf("blpop").flags);
-  });
-});
-
-describe("fan-out policies", () => {
-  it("are the server's tips", () => {
-    const policy = (word: string, ...args: string[]) => {
-      const { request, response } = fanOutPolicyFor(specOf(word), args);
-      return `${request} ${response}`;
-    };
-    expect(policy("del", "a", "b")).to.equal("multi_shard agg_sum");
-    expect(policy("mget", "a")).to.equal("multi_shard default");
-    expect(policy("mset", "a", "1")).to.equal("multi_shard all_succeeded");
-    expect(policy("DBSIZE")).to.equal("all_shards agg_sum");
-    expect(policy("script", "EXISTS", "x")).to.equal("all_shards agg_logical_and");
-    expect(policy("script", "kill")).to.equal("all_shards one_succeeded");
-    expect(policy("script", "flush")).to.equal("all_nodes all_succeeded");
-    expect(policy("script", "help")).to.equal("default default");
-    expect(policy("get", "a")).to.equal("default default");
-    expect(policy("JSON.GET", "a")).to.equal("default default");
   });
 });

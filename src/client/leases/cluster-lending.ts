@@ -6,8 +6,8 @@
 import { ClusterUnavailableError } from "../../cluster/cluster-errors";
 import { parseRedirect } from "../../cluster/redirect";
 import { PARTS } from "../chain";
+import type { ClusterWiring } from "../cluster/cluster-wiring";
 import type { LendTerms, Loan } from "../redis";
-import type { ClusterWiring } from "./cluster-wiring";
 
 export async function lend(wiring: ClusterWiring, slot: number, terms: LendTerms): Promise<Loan> {
   const { slots, refresher } = wiring;

@@ -1,11 +1,11 @@
 import { expect } from "chai";
-import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
 import {
   ChosenReads,
   makeReadPreference,
   ReadPreference,
   RoleReads,
-} from "../../../src/cluster/read-preference";
+} from "../../../src/client/replicas/read-preference";
+import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";

@@ -4,11 +4,11 @@
  * read, and so it does if the read could miss a write of this client (`readYourWrites`).
  */
 
-import type { Command } from "../command/command";
-import { hasCursor, isReplicaRead } from "../command/replica-read";
-import { chooseReader, type ReaderPreference } from "../link/reader-choice";
-import type { ClusterNode, Shard } from "./cluster-node";
-import type { RoleFilter } from "./node-pool";
+import type { ClusterNode, Shard } from "../../cluster/cluster-node";
+import type { RoleFilter } from "../../cluster/node-pool";
+import type { Command } from "../../command/command";
+import { hasCursor } from "../../command/replica-read";
+import { chooseReader, type ReaderPreference } from "../../link/reader-choice";
 
 /**
  * A function of the application that chooses among the views of a shard's nodes, master first. It may return
@@ -18,8 +18,6 @@ export type ReadChooser<View> = (
   views: View[],
   command: Command,
 ) => View | readonly View[] | null | undefined;
-
-export { isReplicaRead };
 
 const ANYWHERE: ReaderPreference = { zone: undefined, isNearest: false };
 
