@@ -30,18 +30,13 @@ export const keptBytes = { wereKept: false };
  * arrays were flattened or the command has an argument transformer.
  */
 export function prepareArguments(spec: PreparedSpec, args: unknown[], copies = true): Argument[] {
-  const { name } = spec;
-  if (spec.argumentMapper !== null)
-    return convert(transformed(spec.argumentMapper, name, args), name, copies);
-  for (let index = 0; index < args.length; index++) {
-    const value = args[index];
-    if (typeof value === "string") continue;
-    if (typeof value === "object" && isList(value)) {
-      return convert(flattenFrom(args, index, name), name, copies, index);
-    }
-    args[index] = toArgument(value, index, name, copies);
+  const { argumentMapper, name } = spec;
+  const flat = argumentMapper === null ? flattenOnce(args, name) : transformed(argumentMapper, name, args);
+  for (let index = 0; index < flat.length; index++) {
+    const value = flat[index];
+    if (typeof value !== "string") flat[index] = toArgument(value, index, name, copies);
   }
-  return args as Argument[];
+  return flat as Argument[];
 }
 
 /** The result of a transformer is not flattened again: { c: [1, 2] } is the one value "1,2". */
@@ -101,14 +96,6 @@ export function toArgument(value: unknown, index: number, commandName: string, c
     default:
       return String(value);
   }
-}
-
-function convert(args: unknown[], commandName: string, copies: boolean, from = 0): Argument[] {
-  for (let index = from; index < args.length; index++) {
-    const value = args[index];
-    if (typeof value !== "string") args[index] = toArgument(value, index, commandName, copies);
-  }
-  return args as Argument[];
 }
 
 /** Copies the bytes among arguments that were prepared without copying. */
