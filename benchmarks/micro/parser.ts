@@ -124,14 +124,9 @@ function texts(): void {
       return last;
     };
     run(
-      `text ${size} B: decodeText, known ASCII`,
+      `text ${size} B: decodeText`,
       count,
-      each((s, e) => decodeText(bytes, s, e, true)),
-    );
-    run(
-      `text ${size} B: decodeText, unknown`,
-      count,
-      each((s, e) => decodeText(bytes, s, e, false)),
+      each((s, e) => decodeText(bytes, s, e)),
     );
     run(
       `text ${size} B: toString utf8`,

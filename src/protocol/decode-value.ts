@@ -8,26 +8,18 @@ import { withoutStack } from "../util/without-stack";
 
 /** The longest strings that `shortText` creates. */
 const MAX_SHORT_TEXT = 16;
-/** From this size on, latin1 is faster than UTF-8 for bytes known to be ASCII (benchmarks/micro/parser.ts). */
-const LATIN1_FROM_BYTES = 128;
-/** From this size on, checking for ASCII pays off. */
+/** From this size on, checking for ASCII pays off, because latin1 is faster than UTF-8 (benchmarks/micro/parser.ts). */
 const CHECKED_FROM_BYTES = 8192;
 
 /** Its arguments are never undefined, but the types of array elements say so. */
 const char = String.fromCharCode as (...units: (number | undefined)[]) => string;
 
-/** UTF-8 text; `isKnownAscii` means that all bytes are below 0x80, false means unknown. */
-export function decodeText(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
+/** The text of UTF-8 bytes. */
+export function decodeText(bytes: Buffer, start: number, end: number): string {
   const size = end - start;
-  if (size <= MAX_SHORT_TEXT) {
-    if (isKnownAscii || areAscii(bytes, start, end)) return shortText(bytes, start, size);
-    return bytes.toString("utf8", start, end);
-  }
-  if (size < LATIN1_FROM_BYTES) return bytes.toString("utf8", start, end);
-  if (isKnownAscii) return bytes.toString("latin1", start, end);
-  if (size < CHECKED_FROM_BYTES || !isAscii(bytes.subarray(start, end)))
-    return bytes.toString("utf8", start, end);
-  return bytes.toString("latin1", start, end);
+  if (size <= MAX_SHORT_TEXT && areAscii(bytes, start, end)) return shortText(bytes, start, size);
+  const isLatin1 = size >= CHECKED_FROM_BYTES && isAscii(bytes.subarray(start, end));
+  return bytes.toString(isLatin1 ? "latin1" : "utf8", start, end);
 }
 
 /**

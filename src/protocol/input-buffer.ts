@@ -10,7 +10,6 @@
  * it never follows an announced size.
  */
 
-import { isAscii } from "node:buffer";
 import { blockPool, MIN_BLOCK_BYTES } from "./block-pool";
 import { LARGE_BYTES } from "./limits";
 
@@ -26,9 +25,6 @@ export class InputBuffer {
   bytes: Buffer = NOTHING;
   start = 0;
   end = 0;
-  /** The bytes before this position have been checked. */
-  private lookedAt = 0;
-  private hasOnlyAscii = true;
   /** The position of `bytes[0]` in the byte stream of the connection. */
   origin = 0;
   private own: Buffer | null = null;
@@ -44,13 +40,6 @@ export class InputBuffer {
     }
     this.makeRoom(neededBytes, 1);
     return this.bytes.subarray(this.end, neededBytes > LARGE_BYTES ? this.end + LARGE_BYTES : undefined);
-  }
-
-  /** No byte since there was none unread has been above 0x7f. */
-  get isAscii(): boolean {
-    if (this.hasOnlyAscii) this.hasOnlyAscii = isAscii(this.bytes.subarray(this.lookedAt, this.end));
-    this.lookedAt = this.end;
-    return this.hasOnlyAscii;
   }
 
   /** A chunk in other memory. It is used until `keepRest`, and not modified. */
@@ -87,8 +76,6 @@ export class InputBuffer {
     this.origin += this.end;
     this.start = 0;
     this.end = 0;
-    this.lookedAt = 0;
-    this.hasOnlyAscii = true;
     if (this.own === null) return;
     blockPool.release(this.own);
     this.own = null;
@@ -119,7 +106,6 @@ export class InputBuffer {
     this.bytes.copy(block, 0, this.start, this.end);
     this.origin += this.start;
     this.end -= this.start;
-    this.lookedAt = Math.max(0, this.lookedAt - this.start);
     this.start = 0;
     this.bytes = block;
     this.own = block;

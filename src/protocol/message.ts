@@ -41,8 +41,6 @@ const NOTHING = Buffer.alloc(0);
 /** Parses messages, one after the other, from the received bytes. */
 export class WireMessage implements Message {
   kind: MessageKind = "message";
-  /** All bytes are below 0x80; false also if unknown. */
-  isAscii = false;
   private bytes: Buffer = NOTHING;
   /** The bounds of the pattern, the channel and the payload. */
   private readonly starts = [0, 0, 0];
@@ -72,7 +70,7 @@ export class WireMessage implements Message {
   }
 
   text(part: MessagePart): string {
-    return decodeText(this.bytes, this.starts[part] as number, this.ends[part] as number, this.isAscii);
+    return decodeText(this.bytes, this.starts[part] as number, this.ends[part] as number);
   }
 
   value(part: MessagePart): Buffer {

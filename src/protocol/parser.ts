@@ -67,8 +67,6 @@ export class Parser {
   /** The bytes of the current line that are known not to contain its end. */
   private searched = 0;
   private readonly builder: ReplyBuilder;
-  /** All unread bytes are below 0x80; false also if unknown. */
-  private isAscii = false;
   private readonly passing = new PassingBulk();
   /** The size of the unfinished token at the start of the unread bytes, if known. */
   private neededBytes = 0;
@@ -116,7 +114,6 @@ export class Parser {
     this.bytes = input.bytes;
     this.at = input.start;
     this.end = input.end;
-    this.isAscii = input.isAscii;
     this.neededBytes = 0;
     try {
       this.readTokens();
@@ -150,7 +147,6 @@ export class Parser {
     if (stop < 0) return false;
     this.at = stop;
     this.builder.isIdle = true;
-    message.isAscii = this.isAscii;
     this.sink.onMessage(message);
     message.letGo();
     return true;
@@ -239,7 +235,7 @@ export class Parser {
     const { builder } = this;
     if (builder.isDropping) return builder.place(null);
     if ((builder.decoding & Decode.Buffers) !== 0) return builder.place(copyBytes(this.bytes, start, stop));
-    return builder.place(decodeText(this.bytes, start, stop, this.isAscii));
+    return builder.place(decodeText(this.bytes, start, stop));
   }
 
   // --- aggregates ------------------------------------------------------------------------
@@ -292,7 +288,7 @@ export class Parser {
   private readUnusualInteger(): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
-    const text = decodeText(this.bytes, this.at + 1, lineEnd, this.isAscii);
+    const text = decodeText(this.bytes, this.at + 1, lineEnd);
     if (!isInteger(text)) return this.fail("an integer that is not a number");
     if (text.length > MAX_INTEGER_DIGITS) return this.fail("an integer of more than 64 bits");
     this.at = lineEnd + 2;
@@ -314,13 +310,13 @@ export class Parser {
   private placeError(start: number, stop: number): boolean {
     this.builder.noteError();
     if (this.builder.isDropping) return this.builder.place(null);
-    return this.builder.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
+    return this.builder.place(createReplyError(decodeText(this.bytes, start, stop)));
   }
 
   private readScalarLine(type: number): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
-    const text = decodeText(this.bytes, this.at + 1, lineEnd, this.isAscii);
+    const text = decodeText(this.bytes, this.at + 1, lineEnd);
     const value = decodeScalar(type, text, this.builder.decoding);
     if (value === undefined) return this.fail(scalarFault(type));
     this.at = lineEnd + 2;

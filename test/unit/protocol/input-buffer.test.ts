@@ -76,20 +76,6 @@ describe("input buffer", () => {
     expect(step(input, "a", 1)).to.be.at.least(SLAB_BYTES - 1);
   });
 
-  it("knows whether all bytes were ASCII since none was unread", () => {
-    const input = new InputBuffer();
-    step(input, "abc", 1);
-    expect(input.isAscii).to.equal(true);
-    step(input, "d\xe4e", 3);
-    expect(input.isAscii).to.equal(false);
-    step(input, "f", 3);
-    expect(input.isAscii).to.equal(false);
-    step(input, "g", 0);
-    expect(input.isAscii).to.equal(false);
-    step(input, "a", 1);
-    expect(input.isAscii).to.equal(true);
-  });
-
   it("holds little for a thousand connections in the middle of a reply, and nothing between replies", () => {
     const parsers = Array.from({ length: 1000 }, () => new Parser(new RecordingSink()));
     const before = process.memoryUsage().arrayBuffers;
