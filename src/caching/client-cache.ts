@@ -35,7 +35,7 @@ import { CacheReport, type CacheStats } from "./cache-report";
 import { type CachedReply, CacheStore, type Question, textOfQuestion } from "./cache-store";
 import { Changes, Holds } from "./holds";
 import { PendingRead } from "./pending-read";
-import { argumentTexts, isUnicode, textOf } from "./texts";
+import { argumentTexts, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
 import { copyOf, hasBytes, isCopyable, keptFrom, keptFrozen, mayBeAbsence, sizeOf } from "./values";
 
@@ -278,7 +278,7 @@ export class ClientCache implements Dispatcher {
     const args = argumentTexts(command.args);
     if (args === null) return false;
     const keys = keyPositions(spec, args).map((position) => args[position] as string);
-    if (keys.length === 0 || !keys.every(isUnicode)) return false;
+    if (keys.length === 0 || !keys.every((key) => key.isWellFormed())) return false;
     const { matches, isBroadcast } = this.settings;
     if ((ttlMs === null || isBroadcast) && matches !== null && !keys.every(matches)) return false;
     const reply = this.store.find(keys[0] as string, spec, args, wantsBuffers);
