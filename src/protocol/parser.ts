@@ -308,7 +308,6 @@ export class Parser {
   }
 
   private placeError(start: number, stop: number): boolean {
-    this.builder.noteError();
     if (this.builder.isDropping) return this.builder.place(null);
     return this.builder.place(createReplyError(decodeText(this.bytes, start, stop)));
   }

@@ -16,10 +16,6 @@ import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
 import { TypeByte } from "./type-byte";
 
-/** How a top-level reply is delivered when it is complete. */
-const Outcome = { Value: 0, Error: 1, Push: 2 } as const;
-type Outcome = (typeof Outcome)[keyof typeof Outcome];
-
 export class ReplyBuilder {
   /** `Decode` bits of the next value. */
   decoding = 0;
@@ -29,7 +25,7 @@ export class ReplyBuilder {
   isDropping = false;
   /** The innermost open aggregate. */
   frame: ReplyFrame | null = null;
-  private outcome: Outcome = Outcome.Value;
+  private isPush = false;
   private depth = 0;
   private readonly frames: ReplyFrame[] = [];
   /** The depth of the outermost open attribute, 0 without one. */
@@ -42,19 +38,10 @@ export class ReplyBuilder {
 
   /** Begins a reply, a push, or metadata before either. */
   begin(type: number): void {
-    if (type === TypeByte.Push) {
-      this.outcome = Outcome.Push;
-      this.decoding = Decode.Buffers | Decode.Messages;
-    } else if (type !== TypeByte.Attribute) {
-      this.outcome = Outcome.Value;
-      this.decoding = this.sink.nextDecoding();
-    }
+    this.isPush = type === TypeByte.Push;
+    if (this.isPush) this.decoding = Decode.Buffers | Decode.Messages;
+    else if (type !== TypeByte.Attribute) this.decoding = this.sink.nextDecoding();
     this.isIdle = false;
-  }
-
-  /** The next value to be placed is an error reply. */
-  noteError(): void {
-    if (this.depth === 0 && this.outcome === Outcome.Value) this.outcome = Outcome.Error;
   }
 
   /** The current top-level reply cannot be delivered; the rest of it is dropped. */
@@ -88,7 +75,8 @@ export class ReplyBuilder {
     const frame = this.frame;
     if (frame === null) {
       this.isIdle = true;
-      if (this.replyFailure === null && this.outcome === Outcome.Value) this.sink.onReply(value);
+      const isUsual = this.replyFailure === null && !this.isPush && !(value instanceof Error);
+      if (isUsual) this.sink.onReply(value);
       else this.deliverUnusual(value);
       return true;
     }
@@ -142,7 +130,7 @@ export class ReplyBuilder {
     const failure = this.replyFailure;
     this.replyFailure = null;
     if (failure !== null) this.isDropping = false;
-    if (this.outcome === Outcome.Push) {
+    if (this.isPush) {
       if (failure === null) this.sink.onPush(value as Reply[]);
     } else this.sink.onErrorReply(failure ?? (value as Error));
   }

@@ -57,11 +57,9 @@ describe("ReplyBuilder", () => {
 
   it("tells an error reply from an error that is an element", () => {
     const error = new Error("no");
-    builder.noteError();
     builder.place(error);
     builder.begin(TypeByte.Bulk);
     builder.open(List, 1);
-    builder.noteError();
     builder.place(error);
     expect(sink.events).to.deep.equal([
       ["error", error],
