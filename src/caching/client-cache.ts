@@ -220,7 +220,7 @@ export class ClientCache implements Dispatcher {
     const isLive = connection?.isLive === true;
     const isCurrent = isLive && this.isUpToDate(read) && !this.holds.isHeld(nodes);
     const isKept = isCurrent && (!isMappedByUser(read.question.spec) || isCopyable(value));
-    if (isLive) connection.prove(read.terms.bornMs);
+    if (isLive) connection.prove(read.bornMs);
     if (isKept || followers.length > 0) {
       const isShared = this.settings.isFrozen && !hasBytes(value);
       const kept = isShared ? keptFrozen(value) : keptFrom(value);
@@ -302,15 +302,16 @@ export class ClientCache implements Dispatcher {
     const underWay = this.reads.get(text);
     // The result of a user's transformer may not be shareable with other callers.
     const isShareable = underWay !== undefined && !isMappedByUser(question.spec);
-    if (isShareable && underWay.terms.bornMs >= sinceMs && this.isUpToDate(underWay)) {
+    if (isShareable && underWay.bornMs >= sinceMs && this.isUpToDate(underWay)) {
       this.counts.joined++;
       underWay.followers.push(command);
       return true;
     }
     this.counts.misses++;
     const nodes = keys.map((key) => this.store.openNode(key));
-    const { asksTtl } = settings;
-    const read = new PendingRead(nodes, question, { bornMs, ttlMs, asksTtl });
+    // A reply of several keys does not follow the time to live of one.
+    const expiringKey = settings.asksTtl && keys.length === 1 ? (keys[0] as string) : null;
+    const read = new PendingRead(nodes, question, bornMs, ttlMs, expiringKey);
     this.reads.set(text, read);
     const extra = command.ensureExtra();
     extra.tracked = read;
@@ -334,8 +335,7 @@ export class ClientCache implements Dispatcher {
   }
 
   private keep(read: PendingRead, connection: TrackedConnection, value: unknown, kept: unknown): void {
-    const { nodes, question } = read;
-    const { bornMs, ttlMs } = read.terms;
+    const { bornMs, nodes, question, ttlMs } = read;
     const { absentTtlMs } = this.settings;
     const isBrief =
       absentTtlMs !== null && (nodes.length > 1 || isMappedByUser(question.spec) || mayBeAbsence(value));

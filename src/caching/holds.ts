@@ -15,7 +15,7 @@ import { sentTextOf } from "./texts";
 /** Null stands for all keys. */
 type HeldKey = string | null;
 
-/** The held keys of one cache. Each key is released as often as it was taken. */
+/** The held keys of one cache. */
 export class Holds {
   private readonly counts = new Map<HeldKey, number>();
 
@@ -27,19 +27,11 @@ export class Holds {
     return counts.size > 0 && (counts.has(null) || keys.some(({ key }) => counts.has(key)));
   }
 
-  take(key: HeldKey): void {
-    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
-    this.drop(key);
-  }
-
-  release(key: HeldKey): void {
-    const count = this.counts.get(key) ?? 0;
-    if (count > 1) this.counts.set(key, count - 1);
+  /** @param by 1: one more command holds the key; -1: one of them has ended. */
+  change(key: HeldKey, by: 1 | -1): void {
+    const count = (this.counts.get(key) ?? 0) + by;
+    if (count > 0) this.counts.set(key, count);
     else this.counts.delete(key);
-    this.drop(key);
-  }
-
-  private drop(key: HeldKey): void {
     if (key === null) this.store.dropAll();
     else this.store.drop(key);
   }
@@ -58,12 +50,12 @@ export class Hold implements SettleHook {
 
   take(key: HeldKey): void {
     this.keys.push(key);
-    for (const holds of this.caches) holds.take(key);
+    for (const holds of this.caches) holds.change(key, 1);
   }
 
   /** Releases the keys. */
   onSettled(): void {
-    for (const key of this.keys.splice(0)) for (const holds of this.caches) holds.release(key);
+    for (const key of this.keys.splice(0)) for (const holds of this.caches) holds.change(key, -1);
   }
 }
 

@@ -16,24 +16,16 @@ export class PendingRead implements TrackedRead {
     /** The nodes of its keys, in order. */
     readonly nodes: readonly KeyNode[],
     readonly question: Question,
-    readonly terms: {
-      readonly bornMs: number;
-      readonly ttlMs: number;
-      /** The server is also asked for the key's time to live. */
-      readonly asksTtl: boolean;
-    },
+    readonly bornMs: number,
+    readonly ttlMs: number,
+    readonly expiringKey: string | null,
   ) {
     for (const node of nodes) node.uses++;
-  }
-
-  get expiringKey(): string | null {
-    const [node] = this.nodes;
-    return this.terms.asksTtl && node !== undefined && this.nodes.length === 1 ? node.key : null;
   }
 
   /** Counted from when the read was issued, which is earlier than the reply about the time to live. */
   onTimeToLive(ms: number): void {
     const { kept } = this;
-    if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, this.terms.bornMs + ms);
+    if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, this.bornMs + ms);
   }
 }

@@ -22,7 +22,7 @@ class Stage implements Dispatcher {
   readonly tracking: Tracking;
   readonly cache: ClientCache;
 
-  constructor({ ttlMs = 1e6, maxStaleMs = 1e6, absentTtlMs = null as number | null } = {}) {
+  constructor({ ttlMs = 1e6, maxStaleMs = 1e6, absentTtlMs = null as number | null, asksTtl = false } = {}) {
     const onRefused = (): void => {};
     this.tracking = new Tracking(this, {
       mode: "all",
@@ -35,7 +35,7 @@ class Stage implements Dispatcher {
       {
         maxBytes: 1e6,
         ttlMs,
-        asksTtl: false,
+        asksTtl,
         maxStaleMs,
         absentTtlMs,
         isFrozen: false,
@@ -112,6 +112,17 @@ describe("a cache over a connection played by hand", () => {
     expect(stage.sent.map(({ name }) => name)).to.deep.equal(["ping"]);
     stage.answer("PONG");
     expect(stage.cache.peek("get", "a")).to.equal("1");
+  });
+
+  it("asks for the time to live of a key only if it is told to, and for one key", () => {
+    const stage = new Stage({ asksTtl: true });
+    stage.call("get", "a");
+    stage.call("mget", "b", "c");
+    const names = ({ sent }: Stage): string[] => sent.map(({ name, args }) => `${name} ${args.join(" ")}`);
+    expect(names(stage)).to.deep.equal(["get a", "pttl a", "mget b c"]);
+    const other = new Stage();
+    other.call("get", "a");
+    expect(names(other)).to.deep.equal(["get a"]);
   });
 
   describe("with a reply transformer of the user", () => {

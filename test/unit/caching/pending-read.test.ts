@@ -5,8 +5,6 @@ import { type CachedReply, KeyNode, type Question } from "../../../src/caching/c
 import { PendingRead } from "../../../src/caching/pending-read";
 import { specOf } from "../../../src/command/command-table";
 
-const TERMS = { bornMs: 100, ttlMs: 1000, asksTtl: false };
-
 describe("PendingRead", () => {
   const question = (name: string, args: string[], wantsBuffers = false): Question => ({
     spec: specOf(name),
@@ -14,24 +12,14 @@ describe("PendingRead", () => {
     wantsBuffers,
   });
 
-  function read(
-    asked: Question,
-    terms: Partial<typeof TERMS> = {},
-    keys = [asked.args[0] as string],
-  ): PendingRead {
+  function read(asked: Question, keys = [asked.args[0] as string]): PendingRead {
     const nodes = keys.map((key) => new KeyNode(key));
-    return new PendingRead(nodes, asked, { ...TERMS, ...terms });
+    return new PendingRead(nodes, asked, 100, 1000, null);
   }
 
   it("uses the node of each of its keys, so that none is forgotten", () => {
-    const { nodes } = read(question("mget", ["a", "b"]), {}, ["a", "b"]);
+    const { nodes } = read(question("mget", ["a", "b"]), ["a", "b"]);
     expect(nodes.map(({ uses }) => uses)).to.deep.equal([1, 1]);
-  });
-
-  it("asks for the time to live of a key only if it is told to, and has no other key", () => {
-    expect(read(question("get", ["a"]), { asksTtl: true }).expiringKey).to.equal("a");
-    expect(read(question("get", ["a"])).expiringKey).to.equal(null);
-    expect(read(question("mget", ["a", "b"]), { asksTtl: true }, ["a", "b"]).expiringKey).to.equal(null);
   });
 
   it("counts the time to live from its question, and never makes what is kept live longer", () => {
