@@ -265,8 +265,9 @@ export function issuedBy(origin: Origin, command: Command): Command {
 }
 
 /** The command that is written in its place: another one if it was merged or split. */
-export function sentFor(command: Command): SentCommand {
-  return command.extra?.sentAs ?? command;
+export function sentFor(command: SentCommand): SentCommand {
+  const sent = command.extra?.sentAs ?? null;
+  return sent === null ? command : sentFor(sent);
 }
 
 /** The batch of commands that were dispatched together. A cache puts a command of the connection first. */

@@ -16,8 +16,8 @@ const PLAIN_TEXT = /^[\x20-\x7e]*$/;
 export interface DuplicateReads {
   /** The commands that are sent, in order. */
   readonly sent: readonly Command[];
-  /** Reads that are not sent, by the read whose reply they share. */
-  readonly joined: ReadonlyMap<Command, readonly Command[]>;
+  /** Reads that ask the same, by the one of them that is sent, which is the first. */
+  readonly equal: ReadonlyMap<Command, readonly Command[]>;
 }
 
 export function findDuplicateReads(
@@ -25,7 +25,7 @@ export function findDuplicateReads(
   isFree: (command: Command) => boolean,
 ): DuplicateReads {
   const sent: Command[] = [];
-  const joined = new Map<Command, Command[]>();
+  const equal = new Map<Command, Command[]>();
   /** The last sent read of each text, and its position. */
   const leaders = new Map<string, { command: Command; at: number }>();
   /** The position of the last command that may have changed a key. */
@@ -38,9 +38,9 @@ export function findDuplicateReads(
         const leader = leaders.get(text);
         const isOpen = (key: string): boolean => (changedAt.get(key) ?? -1) < (leader?.at ?? 0);
         if (leader !== undefined && keyNames(command).every(isOpen)) {
-          const duplicates = joined.get(leader.command);
-          if (duplicates === undefined) joined.set(leader.command, [command]);
-          else duplicates.push(command);
+          const reads = equal.get(leader.command);
+          if (reads === undefined) equal.set(leader.command, [leader.command, command]);
+          else reads.push(command);
           continue;
         }
         leaders.set(text, { command, at });
@@ -49,7 +49,7 @@ export function findDuplicateReads(
     else if (effect !== Effect.None) leaders.clear();
     sent.push(command);
   }
-  return { sent, joined };
+  return { sent, equal };
 }
 
 /** Equal for reads that ask the same, with the same retry policy. */

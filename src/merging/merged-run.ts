@@ -1,7 +1,7 @@
 /**
  * One command that is sent in place of several: adjacent ones that its form combines, or identical reads. It is
  * the completion of the sent command, and gives each member the reply or error that it would have got alone.
- * For the layers below, the sent command is an ordinary one.
+ * For the layers below, and for another run that it is a member of, the sent command is an ordinary one.
  */
 
 import { Command, CommandState, type Completion } from "../command/command";
@@ -15,37 +15,33 @@ import type { Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
 import type { Form } from "./forms";
 
-/** Reads that are not sent, by the read whose reply they share. */
-export type Duplicates = ReadonlyMap<Command, readonly Command[]>;
-
 export class MergedRun implements Completion, SettleHook {
   /** The command that is sent. */
   readonly command: Command;
-  /** All commands that it replaces, in order. */
-  members: readonly Command[];
-  /** The leaders whose arguments are sent: each has a caller, or a duplicate with one. */
+  /** The members with a caller. */
+  private left: number;
+  /** The members whose arguments are sent. */
   private live: readonly Command[];
 
   constructor(
     /** Null: identical reads, of which one is sent. */
     readonly form: Form | null,
-    private readonly leaders: readonly Command[],
-    private readonly duplicates: Duplicates,
+    /** The commands that it replaces, in order. */
+    public members: readonly Command[],
   ) {
-    const first = leaders[0] as Command;
-    this.members =
-      duplicates.size === 0 ? leaders : leaders.flatMap((one) => [one, ...(duplicates.get(one) ?? [])]);
-    this.live = leaders;
+    const first = members[0] as Command;
+    this.left = members.length;
+    this.live = form === null ? [first] : members;
     // Each member applies its transformers itself.
     const spec = form?.spec ?? withoutMappers(first.spec);
-    const wantsBuffers = this.members.some((one) => one.wantsBuffers);
+    const wantsBuffers = members.some((one) => one.wantsBuffers);
     this.command = new Command(spec, [], wantsBuffers, this);
     this.command.slot = first.slot;
     // The batch counts the sent command as unsettled, so that its rules for losses apply.
     const { batch } = first;
     this.command.batch = batch;
     if (batch !== null) batch.left++;
-    for (const { extra } of this.members) {
+    for (const { extra } of members) {
       // Only a member with more fields may be given up, or has its own retry policy.
       if (extra === null) continue;
       extra.sentAs = this.command;
@@ -70,30 +66,25 @@ export class MergedRun implements Completion, SettleHook {
   /** A member was given up: the command is written without it. */
   onSettled(error: Error | null): void {
     if (error === null || this.command.state >= CommandState.Sent) return;
-    this.live = this.leaders.filter((one) => this.isAwaited(one));
-    if (this.live.length === 0) this.command.fail(error);
-    else this.collect();
-  }
-
-  private isAwaited(leader: Command): boolean {
-    return !leader.isSettled || this.duplicates.get(leader)?.some(({ isSettled }) => !isSettled) === true;
+    if (--this.left === 0) this.command.fail(error);
+    else if (this.form !== null) {
+      this.live = this.members.filter(({ isSettled }) => !isSettled);
+      this.collect();
+    }
   }
 
   // --- outcome of the command ------------------------------------------------------------------
 
   fulfil(_command: Command, value: Reply, shape: ReplyShape): void {
-    const { live, duplicates, form } = this;
+    const { form, live, members } = this;
     const misfit = misfitOf(form, value, live.length);
     if (misfit !== null) {
       this.reject(this.command, misfit);
       return;
     }
-    const replies = repliesOf(form, value, live);
-    for (const [index, leader] of live.entries()) {
-      const own = replies[index];
-      for (const duplicate of duplicates.get(leader) ?? []) this.give(duplicate, copyReply(own), shape);
-      this.give(leader, own, shape);
-    }
+    const answered = form === null ? members : live;
+    const replies = repliesOf(form, value, answered);
+    answered.forEach((member, index) => this.give(member, replies[index], shape));
   }
 
   reject(_command: Command, error: Error): void {

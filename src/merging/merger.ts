@@ -17,7 +17,7 @@ import { commandChannel } from "../observability/channels";
 import { ConnectionKnowledge } from "./connection-knowledge";
 import { findDuplicateReads } from "./duplicate-reads";
 import type { Form } from "./forms";
-import { type Duplicates, errorFor, MergedRun } from "./merged-run";
+import { errorFor, MergedRun } from "./merged-run";
 import { isOvertaken } from "./overtaking";
 import { findRuns, type Run } from "./runs";
 
@@ -36,8 +36,6 @@ export interface MergerOwner {
   /** Reports a command to tracers, which do not see the merged one. */
   report(command: Command): void;
 }
-
-const NO_DUPLICATES: Duplicates = new Map();
 
 export class Merger implements Dispatcher {
   /** The capabilities of the last connected server. */
@@ -101,33 +99,35 @@ export class Merger implements Dispatcher {
   private plan(given: readonly Command[], batch: Batch): readonly Command[] {
     const { merged, coalesces } = batch.merging as BatchMerging;
     const isFree = (command: Command): boolean => isMergeable(command, batch);
-    const unjoined = { sent: given, joined: NO_DUPLICATES };
-    const { sent: commands, joined } = coalesces ? findDuplicateReads(given, isFree) : unjoined;
+    const commands = coalesces ? this.coalesce(given, isFree) : given;
     const runs = merged.length === 0 ? [] : findRuns(commands, merged, isFree);
-    if (runs.length === 0 && joined.size === 0) return given;
+    if (runs.length === 0) return commands;
     const planned: Command[] = [];
-    const keep = (command: Command): void => {
-      planned.push(joined.has(command) ? this.merge(null, [command], joined) : command);
-    };
     let done = 0;
     for (const run of runs) {
       const { form, from, to } = run;
-      const members = commands.slice(from, to);
-      commands.slice(done, from).forEach(keep);
-      if (this.mayMerge(run, commands)) planned.push(this.merge(form, members, joined));
-      else {
-        members.forEach(keep);
-        const proof = this.knowledge.ask(form, (members[0] as Command).args);
-        if (proof !== null) planned.push(proof);
-      }
+      const isMerged = this.mayMerge(run, commands);
+      for (const command of commands.slice(done, isMerged ? from : to)) planned.push(command);
+      const instead = isMerged
+        ? this.merge(form, commands.slice(from, to))
+        : this.knowledge.ask(form, (commands[from] as Command).args);
+      if (instead !== null) planned.push(instead);
       done = to;
     }
-    commands.slice(done).forEach(keep);
-    return planned;
+    return planned.concat(commands.slice(done));
   }
 
-  private merge(form: Form | null, leaders: readonly Command[], duplicates: Duplicates): Command {
-    const { command, members } = new MergedRun(form, leaders, duplicates);
+  private coalesce(commands: readonly Command[], isFree: (command: Command) => boolean): readonly Command[] {
+    const { sent, equal } = findDuplicateReads(commands, isFree);
+    if (equal.size === 0) return commands;
+    return sent.map((command) => {
+      const members = equal.get(command);
+      return members === undefined ? command : this.merge(null, members);
+    });
+  }
+
+  private merge(form: Form | null, members: readonly Command[]): Command {
+    const { command } = new MergedRun(form, members);
     if (commandChannel.isHeard) {
       for (const member of members) this.owner.report(member);
       command.ensureExtra().isTraced = true;

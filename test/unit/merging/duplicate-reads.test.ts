@@ -13,13 +13,12 @@ function joinedIn(calls: readonly (string | Words)[], isFree: (index: number) =>
     return new Command(specOf(String(name)), args as string[], false, IGNORED);
   });
   const duplicates = findDuplicateReads(commands, (command) => isFree(commands.indexOf(command)));
-  if (duplicates.joined.size === 0) return null;
-  const all = new Set([...duplicates.sent, ...[...duplicates.joined.values()].flat()]);
+  const { equal, sent } = duplicates;
+  if (equal.size === 0) return null;
+  const all = new Set([...sent, ...[...equal.values()].flat()]);
   expect(all.size, "each is sent or joined").to.equal(commands.length);
-  return [...duplicates.joined].map(([leader, joined]) => [
-    commands.indexOf(leader),
-    ...joined.map((one) => commands.indexOf(one)),
-  ]);
+  for (const [leader, [first]] of equal) expect(first).to.equal(leader);
+  return [...equal.values()].map((reads) => reads.map((one) => commands.indexOf(one)));
 }
 
 describe("identical reads of a batch", () => {

@@ -2,12 +2,12 @@
 
 import { expect } from "chai";
 import { Batch, BatchKind } from "../../../src/command/batch";
-import { Command, CommandState } from "../../../src/command/command";
+import { Command, CommandState, sentFor } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { OutcomeUnknownError, ReplyError } from "../../../src/errors";
 import { FORMS } from "../../../src/merging/forms";
-import { type Duplicates, MergedRun } from "../../../src/merging/merged-run";
+import { MergedRun } from "../../../src/merging/merged-run";
 
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 
@@ -24,9 +24,9 @@ function limited(name: string, ...args: string[]): Command {
   return made;
 }
 
-function runOf(leaders: readonly Command[], duplicates: Duplicates = new Map()): MergedRun {
-  const form = duplicates.size === 0 ? FORMS.get((leaders[0] as Command).spec.lowerName) : null;
-  return new MergedRun(form ?? null, leaders, duplicates);
+function runOf(members: readonly Command[], areIdentical = false): MergedRun {
+  const form = areIdentical ? null : FORMS.get((members[0] as Command).spec.lowerName);
+  return new MergedRun(form ?? null, members);
 }
 
 function outcomes(commands: readonly Command[]): Promise<unknown[]> {
@@ -84,7 +84,7 @@ describe("MergedRun", () => {
 
   it("is sent for identical reads whose first caller has given up, and shares no list among them", async () => {
     const [first, duplicate] = [limited("lrange", "k", "0", "-1"), command("lrange", "k", "0", "-1")];
-    const run = runOf([first], new Map([[first, [duplicate]]]));
+    const run = runOf([first, duplicate], true);
     first.fail(new Error("timed out"));
     expect(run.command.args).to.deep.equal(["k", "0", "-1"]);
     const reply = ["x"];
@@ -92,6 +92,21 @@ describe("MergedRun", () => {
     const [, told] = await outcomes([first, duplicate]);
     expect(told).to.deep.equal(reply);
     expect(told).to.not.equal(reply);
+  });
+
+  it("may be a member of another run", async () => {
+    const [first, duplicate] = [limited("get", "a"), limited("get", "a")];
+    const other = command("get", "b");
+    const inner = runOf([first, duplicate], true);
+    const outer = runOf([inner.command, other]);
+    expect(outer.command.args).to.deep.equal(["a", "b"]);
+    expect(sentFor(duplicate)).to.equal(outer.command);
+    first.fail(new Error("timed out"));
+    expect(outer.command.args).to.deep.equal(["a", "b"]);
+    duplicate.fail(new Error("aborted"));
+    expect(outer.command.args).to.deep.equal(["b"]);
+    outer.command.fulfil(["2"], SHAPE);
+    expect(await outcomes([first, duplicate, other])).to.deep.equal(["timed out", "aborted", "2"]);
   });
 
   it("gives each push the length of the list after it", async () => {
