@@ -309,9 +309,8 @@ export class ClientCache implements Dispatcher {
     }
     this.counts.misses++;
     const nodes = keys.map((key) => this.store.openNode(key));
-    // A reply of several keys does not follow the time to live of one.
-    const expiringKey = settings.asksTtl && keys.length === 1 ? (keys[0] as string) : null;
-    const read = new PendingRead(nodes, question, bornMs, ttlMs, expiringKey);
+    const read = new PendingRead(nodes, question, bornMs, ttlMs);
+    if (settings.asksTtl && keys.length === 1) read.expiringKey = keys[0] as string;
     this.reads.set(text, read);
     const extra = command.ensureExtra();
     extra.tracked = read;

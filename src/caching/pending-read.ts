@@ -9,6 +9,7 @@ export class PendingRead implements TrackedRead {
   connection: TrackedConnection | null = null;
   /** Commands with the same question; they are never sent. */
   readonly followers: Command[] = [];
+  expiringKey: string | null = null;
   /** The part of its reply that is stored. */
   kept: CachedReply | null = null;
 
@@ -18,7 +19,6 @@ export class PendingRead implements TrackedRead {
     readonly question: Question,
     readonly bornMs: number,
     readonly ttlMs: number,
-    readonly expiringKey: string | null,
   ) {
     for (const node of nodes) node.uses++;
   }

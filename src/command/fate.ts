@@ -58,11 +58,6 @@ interface Issued {
   readonly isWatchEnded: boolean;
 }
 
-/** It is next to be written. */
-interface Writing {
-  readonly kind: "writing";
-}
-
 interface ErrorReply {
   readonly kind: "error reply";
   readonly message: string;
@@ -92,7 +87,8 @@ export interface Ended {
   readonly isLate: boolean;
 }
 
-export type FateEvent = Issued | Writing | ErrorReply | ConnectionLost | Ended;
+/** `writing`: it is next to be written. */
+export type FateEvent = Issued | { readonly kind: "writing" } | ErrorReply | ConnectionLost | Ended;
 
 export interface ResendPolicy {
   readonly retryPolicy: RetryPolicy;
@@ -186,10 +182,7 @@ function whenIssued(command: Command, event: Issued): Fate {
 
 /** A transaction is written completely, closed with DISCARD if it has begun, or not written at all. */
 function whenWriting({ group, isSettled, spec }: Command): Fate {
-  if (!isTransaction(group)) {
-    if (!isSettled || (spec.flags & STAYING) !== 0) return GOES_ON;
-    return DROPPED;
-  }
+  if (!isTransaction(group)) return isSettled && (spec.flags & STAYING) === 0 ? DROPPED : GOES_ON;
   if (!isSettled && !group.isRefused) return GOES_ON;
   if (group.isStarted && (spec.flags & TRANSACTION_END) !== 0) return DISCARDS;
   return isSettled ? DROPPED_WITH_BATCH : DISCARDED;

@@ -84,7 +84,7 @@ export class MergedRun implements Completion, SettleHook {
     }
     const answered = form === null ? members : live;
     const replies = repliesOf(form, value, answered);
-    answered.forEach((member, index) => this.give(member, replies[index], shape));
+    for (const [index, member] of answered.entries()) this.give(member, replies[index], shape);
   }
 
   reject(_command: Command, error: Error): void {

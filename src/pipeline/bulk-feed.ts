@@ -7,6 +7,7 @@
  *   source --next()--> batch --send()--> sent: | oldest | ... | newest |   --take--> reader
  */
 
+import { EventEmitter, once } from "node:events";
 import { atTurnEnd } from "../util/scheduling";
 import type { BulkBatch, BulkCommand } from "./bulk-batch";
 
@@ -46,8 +47,8 @@ export class BulkFeed {
   /** The number of commands of the next batch. */
   private pace: number;
   private lastMeanBytes = 0;
-  /** Called at the next change of the state. */
-  private waiting: (() => void)[] = [];
+  /** Emits `change` at each change of the state. */
+  private readonly state = new EventEmitter();
   private iterator: AnyIterator | null = null;
   private work: Promise<void> | null = null;
 
@@ -69,7 +70,7 @@ export class BulkFeed {
    * batches before it.
    */
   async oldest(): Promise<BulkBatch | null> {
-    while (this.sent.length === 0 && !this.isEnded && !this.isStopped) await this.change();
+    while (this.sent.length === 0 && !this.isEnded && !this.isStopped) await once(this.state, "change");
     const oldest = this.sent[0];
     if (oldest !== undefined) return oldest;
     if (this.failure !== null) throw this.failure.thrown;
@@ -83,7 +84,7 @@ export class BulkFeed {
   drop(): void {
     const batch = this.sent.shift();
     if (batch !== undefined && batch.replyBytes > 0) this.follow(batch);
-    this.onChange();
+    this.state.emit("change");
   }
 
   /**
@@ -91,7 +92,7 @@ export class BulkFeed {
    */
   async stop(): Promise<void> {
     this.isStopped = true;
-    this.onChange();
+    this.state.emit("change");
     // A pending request to the producer may never be answered.
     if (this.isPulling) this.close().catch(() => {});
     else await this.work;
@@ -129,7 +130,7 @@ export class BulkFeed {
       await this.close().catch(() => {});
     }
     this.isEnded = true;
-    this.onChange();
+    this.state.emit("change");
   }
 
   /** Takes all commands of the source; returns false when it was stopped before its end. */
@@ -187,23 +188,13 @@ export class BulkFeed {
     this.batchBytes = 0;
     this.sent.push(batch);
     batch.send();
-    this.onChange();
+    this.state.emit("change");
   }
 
   private async untilRoom(): Promise<void> {
     // A closed client answers immediately; other work needs a turn too.
     if (this.sent.at(-1)?.isSettled) await new Promise<void>((resolve) => atTurnEnd(resolve));
-    while (this.isFull && !this.isStopped) await this.change();
-  }
-
-  private change(): Promise<void> {
-    return new Promise((resolve) => {
-      this.waiting.push(resolve);
-    });
-  }
-
-  private onChange(): void {
-    for (const wake of this.waiting.splice(0)) wake();
+    while (this.isFull && !this.isStopped) await once(this.state, "change");
   }
 
   /** Commands that the producer has yielded do not wait for later ones. */

@@ -1,10 +1,8 @@
 /**
- * Turns bytes of the slab into strings and errors. No value that leaves this folder changes with the next read.
+ * Turns bytes of the slab into strings. No value that leaves this folder changes with the next read.
  */
 
 import { isAscii } from "node:buffer";
-import { ReplyError } from "../errors";
-import { withoutStack } from "../util/without-stack";
 
 /** The longest strings that `shortText` creates. */
 const MAX_SHORT_TEXT = 16;
@@ -20,14 +18,6 @@ export function decodeText(bytes: Buffer, start: number, end: number): string {
   if (size <= MAX_SHORT_TEXT && areAscii(bytes, start, end)) return shortText(bytes, start, size);
   const isLatin1 = size >= CHECKED_FROM_BYTES && isAscii(bytes.subarray(start, end));
   return bytes.toString(isLatin1 ? "latin1" : "utf8", start, end);
-}
-
-/**
- * An error reply. Its stack is only the message line: the frames would be those of the parser, and capturing
- * them is the most expensive part.
- */
-export function createReplyError(message: string): ReplyError {
-  return withoutStack(() => new ReplyError(message));
 }
 
 function areAscii(bytes: Buffer, start: number, end: number): boolean {

@@ -10,10 +10,11 @@
  * remembers how far it has searched for the end.
  */
 
-import { ParserError, ReplyTooLongError } from "../errors";
+import { ParserError, ReplyError, ReplyTooLongError } from "../errors";
+import { withoutStack } from "../util/without-stack";
 import { ASCII } from "./ascii";
 import { copyBytes } from "./copy-bytes";
-import { createReplyError, decodeText } from "./decode-value";
+import { decodeText } from "./decode-value";
 import { InputBuffer } from "./input-buffer";
 import {
   MAX_BULK_BYTES,
@@ -309,7 +310,8 @@ export class Parser {
 
   private placeError(start: number, stop: number): boolean {
     if (this.builder.isDropping) return this.builder.place(null);
-    return this.builder.place(createReplyError(decodeText(this.bytes, start, stop)));
+    const message = decodeText(this.bytes, start, stop);
+    return this.builder.place(withoutStack(() => new ReplyError(message)));
   }
 
   private readScalarLine(type: number): boolean {

@@ -14,7 +14,7 @@ describe("PendingRead", () => {
 
   function read(asked: Question, keys = [asked.args[0] as string]): PendingRead {
     const nodes = keys.map((key) => new KeyNode(key));
-    return new PendingRead(nodes, asked, 100, 1000, null);
+    return new PendingRead(nodes, asked, 100, 1000);
   }
 
   it("uses the node of each of its keys, so that none is forgotten", () => {
