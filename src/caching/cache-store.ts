@@ -114,10 +114,7 @@ export class CacheStore {
     return others.length === 0 || others.every((one) => this.has(one));
   }
 
-  /**
-   * Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. The reply
-   * may be invalid.
-   */
+  /** The reply to a call with these arguments, which may be invalid; numbers compare as their texts. */
   find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const node = this.nodes.get(key);
     if (node === undefined) return null;
@@ -155,10 +152,7 @@ export class CacheStore {
     return `CacheStore { size: ${this.size}, bytes: ${this.bytes} }`;
   }
 
-  /**
-   * Stores a reply under its first key and replaces an older reply to the same question. The nodes are in use by its
-   * read. Returns null if the reply is too large.
-   */
+  /** Stores a reply in place of an older one to the same question. Returns null if it is too large. */
   add(nodes: readonly KeyNode[], question: Question, content: Content): CachedReply | null {
     const [node, ...others] = nodes as [KeyNode, ...KeyNode[]];
     const bytes = content.bytes + sizeOfQuestion(question);
@@ -200,20 +194,16 @@ export class CacheStore {
     this.closeNode(reply.node);
   }
 
-  /**
-   * Drops every reply that depends on a key. Replies of its reads in flight will not be stored. Returns false
-   * if the key has no entry.
-   */
-  drop(key: string): boolean {
+  /** Drops every reply that depends on a key. Replies of its reads in flight will not be stored. */
+  drop(key: string): void {
     const node = this.nodes.get(key);
-    if (node === undefined) return false;
+    if (node === undefined) return;
     this.forget(node);
     for (const reply of node.replies.values()) {
       this.unlist(reply);
       this.release(reply.others);
     }
     node.replies = [];
-    return true;
   }
 
   /** Drops every reply that depends on a key of the slot, and returns the keys that had replies. */

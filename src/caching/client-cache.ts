@@ -73,9 +73,7 @@ const UNGUARD = CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch | C
 export class ClientCache implements Dispatcher {
   /** Set before the first command. */
   next!: Dispatcher;
-  /**
-   * The prefix of callers' keys; null if it is not text, and then calls are not looked up before they are sent.
-   */
+  /** The prefix of callers' keys; null: it is not text, so calls are not looked up before they are sent. */
   prefix: string | null = "";
   private readonly store: CacheStore;
   /** The keys that commands in flight may change. */
@@ -103,10 +101,7 @@ export class ClientCache implements Dispatcher {
 
   // --- hits ----------------------------------------------------------------------
 
-  /**
-   * The promise of a cached reply, or null. Takes the arguments as the caller wrote them, and allocates only
-   * the result.
-   */
+  /** The promise of a cached reply to a call as the caller wrote it, or null. Allocates only the result. */
   promised(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): Promise<unknown> | null {
     const reply = this.look(spec, args, wantsBuffers);
     if (reply === null) return null;
@@ -264,8 +259,12 @@ export class ClientCache implements Dispatcher {
   private takes(command: Command): boolean {
     const effect = effectOf(command.spec, command.args);
     if (effect === Effect.Cacheable) return !this.isDelicate && this.answers(command);
-    this.noteGuard(command);
-    if (effect !== Effect.None) this.follow(command, effect);
+    const { flags } = command.spec;
+    if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
+    else if ((flags & UNGUARD) !== 0) this.isWatching = false;
+    if ((flags & CommandFlag.Reset) !== 0) this.changes.leave();
+    if (effect !== Effect.None) this.changes.follow(command, effect);
+    if (effect === Effect.Tracking) this.deps.onTrackingEnded();
     return false;
   }
 
@@ -342,17 +341,6 @@ export class ClientCache implements Dispatcher {
     this.counts.stores++;
     const content = { value: kept, bytes: sizeOf(value), connection, bornMs, expiresAtMs };
     read.kept = this.store.add(nodes, question, content);
-  }
-
-  private follow(command: Command, effect: Effect): void {
-    if ((command.spec.flags & CommandFlag.Reset) !== 0) this.changes.leave();
-    this.changes.follow(command, effect);
-    if (effect === Effect.Tracking) this.deps.onTrackingEnded();
-  }
-
-  private noteGuard({ spec }: Command): void {
-    if ((spec.flags & CommandFlag.Watch) !== 0) this.isWatching = true;
-    else if ((spec.flags & UNGUARD) !== 0) this.isWatching = false;
   }
 
   /** Keys have changed; those outside of the prefix are keys of other programs. */

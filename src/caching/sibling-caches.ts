@@ -13,16 +13,11 @@ import { type CommandWriter, type WriteWatcher, writeWatch } from "../command/wr
 import { Changes, type Holds } from "./holds";
 
 class SiblingCaches implements WriteWatcher {
-  /**
-   * By server, then by the client whose connection receives the replies. The nodes of a cluster share one
-   * cache.
-   */
+  /** By server, then by the client of the connection. The nodes of a cluster share one cache. */
   private readonly byServer = new Map<string, Map<CommandWriter, Holds>>();
   private readonly changes = new WeakMap<CommandWriter, Changes>();
 
-  /**
-   * Called when a connection of a client with a cache is ready; returns the function to call when it is lost.
-   */
+  /** A connection of a client with a cache is ready. Returns the function to call when it is lost. */
   join(client: CommandWriter, holds: Holds): () => void {
     const { serverName } = client;
     const caches = this.byServer.get(serverName) ?? new Map<CommandWriter, Holds>();

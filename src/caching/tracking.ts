@@ -120,10 +120,7 @@ export class Tracking implements Dispatcher {
     return ["tracking", "on", "bcast", ...prefixes.flatMap((prefix) => ["prefix", prefix])];
   }
 
-  /**
-   * Records the connection of a read whose reply will be stored. Returns true if the server needs CLIENT
-   * CACHING.
-   */
+  /** Records the connection of a read whose reply will be stored. Returns true if it needs CLIENT CACHING. */
   private isTold({ extra, spec, args }: Command): boolean {
     if (extra === null || extra.tracked === null) {
       // Commands sent through the view of a cluster node do not pass the node's cache.
@@ -137,10 +134,7 @@ export class Tracking implements Dispatcher {
     return isKept && this.settings.mode === "optin";
   }
 
-  /**
-   * PTTL of the key of a read whose reply will be stored. A change of the key in between invalidates the reply
-   * anyway.
-   */
+  /** PTTL for a read whose reply will be stored. A change of the key in between invalidates the reply anyway. */
   private questionBehind(read: Command): Command | null {
     const { extra } = read;
     const tracked = extra === null ? null : extra.tracked;

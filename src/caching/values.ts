@@ -26,10 +26,7 @@ export function keptFrozen(value: unknown): unknown {
   return isObject(value) ? () => value : value;
 }
 
-/**
- * The stored form of a value: a function that makes a copy, or a value that needs none. It shares no mutable part with
- * the given one.
- */
+/** The stored form of a value: a function that makes a copy, or a value that needs none. */
 export function keptFrom(value: unknown): unknown {
   if (typeof value === "function") return () => value;
   if (!isObject(value)) return value;

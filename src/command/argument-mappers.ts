@@ -25,10 +25,7 @@ type PreparedSpec = Pick<CommandSpec, "name" | "argumentMapper">;
 /** Set when bytes became an argument without being copied; the caller resets it. */
 export const keptBytes = { wereKept: false };
 
-/**
- * The arguments of one call, ready to be encoded. Returns the given array, changed in place, or a new one if
- * arrays were flattened or the command has an argument transformer.
- */
+/** The arguments of one call, ready to be encoded: in the given array, or in a new one. */
 export function prepareArguments(spec: PreparedSpec, args: unknown[], copies = true): Argument[] {
   const { argumentMapper, name } = spec;
   const flat = argumentMapper === null ? flattenOnce(args, name) : transformed(argumentMapper, name, args);

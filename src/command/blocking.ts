@@ -10,10 +10,7 @@ import { isWord } from "./key-positions";
 /** BLMOVEM source destination LEFT|RIGHT LEFT|RIGHT timeout … */
 const FIFTH = 4;
 
-/**
- * The blocking time in the arguments: 0 means without limit; null if the call has no readable time, or does not
- * block.
- */
+/** The blocking time in the arguments; 0: without limit; null: the call does not block, or has no readable time. */
 export function blockingTimeMs(spec: CommandSpec, args: readonly Argument[]): number | null {
   const flags = spec.flags;
   if ((flags & CommandFlag.TimeoutLast) !== 0) return milliseconds(args[args.length - 1], 1000);
@@ -30,11 +27,8 @@ export function heldTimeMs(spec: CommandSpec, args: readonly Argument[]): number
   return blockingTimeMs(spec, args);
 }
 
-/**
- * The position of the option BLOCK of XREAD and XREADGROUP, or -1.
- *
- * [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS …: names may look like options.
- */
+// [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS …: names may look like options.
+/** The position of the option BLOCK of XREAD and XREADGROUP, or -1. */
 export function blockPosition(args: readonly Argument[]): number {
   let index = 0;
   while (index < args.length) {

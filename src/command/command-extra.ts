@@ -17,10 +17,7 @@ export interface ScriptReference {
   readonly isReadOnly: boolean;
 }
 
-/**
- * The written commands without a reply that are sent again after a lost connection. Unwritten commands are
- * always sent.
- */
+/** The written commands without a reply that are sent again after a lost connection; unwritten ones always are. */
 export type RetryPolicy = "at-least-once" | "reads-only" | "at-most-once";
 
 export const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"] satisfies RetryPolicy[];
@@ -47,10 +44,7 @@ function placeOfClient(): string {
   return directory.endsWith("command") ? dirname(directory) : directory;
 }
 
-/**
- * The place where a command was called. Holds the unformatted stack: formatting costs more than capturing, and
- * most commands succeed.
- */
+/** The unformatted stack of a call: formatting costs more than capturing, and most commands succeed. */
 class CallSite {
   declare stack?: string;
 
@@ -85,10 +79,7 @@ export interface RedirectTrail {
   readonly nodes: string[];
   /** The node for the next attempt, while the command waits for it. */
   next: NamedNode | null;
-  /**
-   * The node that answered CLUSTERDOWN to the last attempt, or lost the command repeatedly: the next attempt
-   * goes to another node.
-   */
+  /** The node that the next attempt avoids: it answered CLUSTERDOWN, or lost the command repeatedly. */
   avoided: string | null;
   /** The error reply to an ASKING that preceded the command. */
   askingError: Error | null;
@@ -147,10 +138,7 @@ export class CommandExtra {
   watchUser: WatchUser | null = null;
   /** The async scope in which it was issued, kept while tracers listen, so that their context is preserved. */
   scope: AsyncResource | null = null;
-  /**
-   * How long its reply may be cached, if its caller has set that; 0: neither store it nor answer it from the
-   * cache.
-   */
+  /** How long its reply may be cached; 0: the cache is not used; null: the option of the cache decides. */
   cacheTtlMs: number | null = null;
   tracked: TrackedRead | null = null;
   /** The server that its caller has chosen for a read (`with()`); null: the options decide. */

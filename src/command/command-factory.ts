@@ -54,9 +54,7 @@ export function commandError(): ArgumentError {
   return new ArgumentError("sendCommand", 1, "it is not a Command; call() sends a command by its name");
 }
 
-/**
- * The reason why a command that was built by hand cannot be sent, or null. Such a command may have any content.
- */
+/** The reason why a command that was built by hand, with any content, cannot be sent; or null. */
 export function refusalByHand(command: Command): Error | null {
   const { args, name, spec } = command;
   if (command.isSettled) return new ArgumentError("sendCommand", 1, "this command has already settled");

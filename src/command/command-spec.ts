@@ -87,9 +87,7 @@ export type ArgumentMapper = (args: unknown[]) => unknown[];
 export class CommandSpec {
   /** `$3\r\nget\r\n`: the command name as an encoded bulk string; null until it is needed (`encodeName`). */
   encodedName: Buffer | null = null;
-  /**
-   * Transformers for the exact name; replaced by `Command.setReplyTransformer` and `setArgumentTransformer`.
-   */
+  /** For the exact name; replaced by `Command.setReplyTransformer` and `setArgumentTransformer`. */
   replyMapper: ReplyMapper | null = null;
   argumentMapper: ArgumentMapper | null = null;
 
@@ -108,10 +106,7 @@ export function withoutMappers({ name, lowerName, flags, keys }: CommandSpec): C
   return new CommandSpec(name, lowerName, flags, keys);
 }
 
-/**
- * Encodes the name on first use: a program uses about a dozen commands, and starts faster without encoding all
- * of them.
- */
+/** Encodes the name on first use: a program starts faster without encoding those that it does not use. */
 export function encodeName(spec: CommandSpec): Buffer {
   const { name } = spec;
   spec.encodedName = Buffer.from(`$${Buffer.byteLength(name)}\r\n${name}\r\n`);

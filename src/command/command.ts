@@ -112,10 +112,7 @@ export class Command {
     return this.completion.promise ?? this.ensureExtra().promise;
   }
 
-  /**
-   * Settles the command with a raw reply: Buffers become strings if the call returns strings. Tracers replace
-   * it to see the reply first.
-   */
+  /** Settles with a raw reply, whose strings may be Buffers. Tracers replace it to see the reply first. */
   get resolve(): (raw?: unknown) => void {
     return this.extra?.resolve ?? ((raw) => this.fulfilAsWanted(raw, this.ensureExtra().shape));
   }
@@ -124,10 +121,7 @@ export class Command {
     this.ensureExtra().resolve = replacement;
   }
 
-  /**
-   * The `Decode` bits for its reply on a connection with these bits. A replaced `resolve` receives Buffers, whichever
-   * form its caller wants.
-   */
+  /** The `Decode` bits for its reply on a connection with these bits. A replaced `resolve` receives Buffers. */
   decodingOn(decoding: number): number {
     const { extra } = this;
     if (extra === null) return this.wantsBuffers ? decoding | Decode.Buffers : decoding;

@@ -28,10 +28,7 @@ export const Effect = {
 } as const;
 export type Effect = (typeof Effect)[keyof typeof Effect];
 
-/**
- * Reads with a key as first argument. Reads that depend on time (TTL), chance (SRANDMEMBER), a cursor or an
- * encoding are excluded.
- */
+/** Reads with a key as first argument that do not depend on time, chance, a cursor or an encoding. */
 const CACHEABLE: ReadonlySet<string> = new Set(
   `bitcount bitfield_ro bitpos exists geodist geohash geopos geosearch georadius_ro georadiusbymember_ro get
   getbit getrange hexists hget hgetall hkeys hlen hmget hstrlen hvals lcs lindex llen lpos lrange mget scard

@@ -92,10 +92,7 @@ export type FateEvent = Issued | { readonly kind: "writing" } | ErrorReply | Con
 
 export interface ResendPolicy {
   readonly retryPolicy: RetryPolicy;
-  /**
-   * The command fails after so many losses as the oldest unanswered one, because it may be the cause of the
-   * losses.
-   */
+  /** The losses as the oldest unanswered command after which it fails, because it may have caused them. */
   readonly maxLosses: number;
 }
 
@@ -104,10 +101,7 @@ export const DEFAULT_RESEND_POLICY: ResendPolicy = { retryPolicy: "at-least-once
 /** Commands that are written although their callers have given up, because later commands depend on them. */
 export const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwatch | CommandFlag.Reset;
 
-/**
- * For commands that settled before they were written: whether they are skipped, because no other command
- * depends on them.
- */
+/** Whether a command that settled before it was written is skipped, because no other one depends on it. */
 export function isForgettable({ group, spec }: Pick<Command, "group" | "spec">): boolean {
   return group?.kind !== BatchKind.Transaction && (spec.flags & STAYING) === 0;
 }

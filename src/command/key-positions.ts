@@ -59,10 +59,7 @@ export function parseKeyRule(text: string, subcommands: Subcommands | null = nul
   return { walk: text[0] as KeyWalk, first, second, third, word, subcommands };
 }
 
-/**
- * The position of the first key, or of the argument that determines the slot; -1 if there is none. The cluster calls it
- * for every command, so the common walk allocates nothing.
- */
+/** The position of the first key, or of the argument that determines the slot, or -1. Called for every command. */
 export function firstKeyPosition(spec: Keyed, args: readonly Argument[]): number {
   const { walk, first, second } = spec.keys;
   if (walk === KeyWalk.Range) return endOfRange(second, args.length) < first ? -1 : first;

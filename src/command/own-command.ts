@@ -14,10 +14,7 @@ export function ownCommand(
   return issuedBy(origin, new Command(specOf(name), args, false, completion));
 }
 
-/**
- * The completion of a command that the client sends on its own account.
- * @param onSettled Receives null and the reply, or the error.
- */
+/** The completion of such a command. `onSettled` receives null and the reply, or the error. */
 export function completionOf(onSettled: (error: Error | null, reply?: Reply) => void): Completion {
   return {
     fulfil: (_command, reply) => onSettled(null, reply),

@@ -41,9 +41,7 @@ export class Tally implements CallListener {
 /** The listener of commands without a caller. */
 const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
 
-/**
- * The first word of an error reply (`WRONGTYPE`), the code of another error, or else its name. Never a message.
- */
+/** The first word of an error reply (`WRONGTYPE`), the code of another error, or else its name. */
 export function errorCode(error: Error & { code?: unknown }): string {
   // By its name, because a bundled program may contain several such classes.
   if (error.name === "ReplyError") return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";

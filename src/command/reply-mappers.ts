@@ -95,10 +95,7 @@ export function isMappedByUser({ replyMapper }: CommandSpec): boolean {
   return !OWN_MAPPERS.has(replyMapper);
 }
 
-/**
- * A reply with strings in place of Buffers, at any depth. Lists are copied, because a tracer may have kept them; maps
- * and objects are changed in place. Errors stay unchanged.
- */
+/** A reply with strings in place of Buffers. Lists are copied, because a tracer may have kept them. */
 export function withText(reply: Reply): Reply {
   if (typeof reply !== "object" || reply === null || reply instanceof Error) return reply;
   if (Buffer.isBuffer(reply)) return reply.toString();

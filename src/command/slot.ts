@@ -33,10 +33,7 @@ export function slotOfKey(key: Argument): number {
   return calculateSlot(isWithoutTag ? withHiddenBraces(bytes) : bytes);
 }
 
-/**
- * The whole key counts if its first tag is empty, but cluster-key-slot would continue to the next closing
- * brace. It accepts any list of numbers, although its types do not say so.
- */
+/** Hides the braces from cluster-key-slot, which accepts any list of numbers, although its types do not say so. */
 function withHiddenBraces(bytes: Buffer): Buffer {
   const numbers = Uint16Array.from(bytes, (byte) => (byte === OPENING_BRACE ? byte + HIDDEN : byte));
   return numbers as Uint8Array | Uint16Array as Buffer;

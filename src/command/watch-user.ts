@@ -23,9 +23,7 @@ export function presentUser(): WatchUser | undefined {
   return users?.getStore();
 }
 
-/**
- * The user that issues a WATCH. After its guards have ended, a user is not distinguished from its descendants.
- */
+/** The user that issues a WATCH. After its guards have ended, a user is one with its descendants. */
 export function watchingUser(): WatchUser {
   users ??= new AsyncLocalStorage();
   const present = users.getStore();

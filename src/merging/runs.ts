@@ -7,10 +7,7 @@ import { LARGE_BYTES } from "../protocol/limits";
 import type { Argument } from "../protocol/resp-types";
 import { type Form, formOf } from "./forms";
 
-/**
- * The most members of a run; its arguments have at most `LARGE_BYTES`. The server is blocked while it runs a
- * command.
- */
+/** The most members of a run, whose arguments have at most `LARGE_BYTES`: the server is blocked while it runs. */
 const MOST_MEMBERS = 128;
 
 /** Commands `from` to `to - 1`, which one command of the form can replace. */

@@ -37,9 +37,7 @@ export class BulkBatch extends PipelineRun {
   /** The last command name. Sources repeat names, so a name is looked up only when it changes. */
   private word: unknown;
   private method: CommandMethod | null = null;
-  /**
-   * Created for the first command that needs more than a table row, such as MULTI: it queues into this batch.
-   */
+  /** For commands that need more than a table row, such as MULTI: it queues into this batch. */
   private pipeline: Pipeline | null = null;
   /** The size of the replies so far, while rows are kept. */
   replyBytes = 0;

@@ -65,10 +65,7 @@ export class BulkFeed {
     this.work = this.run();
   }
 
-  /**
-   * The oldest batch, which may be unanswered; null at the end. Throws the error of the source after the
-   * batches before it.
-   */
+  /** The oldest batch; null at the end. Throws the error of the source after the batches before it. */
   async oldest(): Promise<BulkBatch | null> {
     while (this.sent.length === 0 && !this.isEnded && !this.isStopped) await once(this.state, "change");
     const oldest = this.sent[0];
@@ -77,19 +74,14 @@ export class BulkFeed {
     return null;
   }
 
-  /**
-   * The oldest batch has been handed out, so another one may be sent. Its replies determine the size of the
-   * next.
-   */
+  /** The oldest batch has been handed out: another one may be sent, whose size follows from its replies. */
   drop(): void {
     const batch = this.sent.shift();
     if (batch !== undefined && batch.replyBytes > 0) this.follow(batch);
     this.state.emit("change");
   }
 
-  /**
-   * Stops reading the source and closes it. Throws the error that the source throws when it is closed, once.
-   */
+  /** Stops reading the source and closes it. Throws the error of closing, once. */
   async stop(): Promise<void> {
     this.isStopped = true;
     this.state.emit("change");

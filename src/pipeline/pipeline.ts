@@ -133,10 +133,7 @@ export class Pipeline implements Commander {
     return this;
   }
 
-  /**
-   * Tracers and wrappers replace `sendCommand`, on the prototype or on one pipeline: later commands pass
-   * through it.
-   */
+  /** Later commands pass through a `sendCommand` that a tracer has replaced, here or on the prototype. */
   private get [OPEN_RUN](): PipelineRun {
     const run = this[RUN];
     run.carrier = this.sendCommand === OWN_SEND_COMMAND ? null : this;

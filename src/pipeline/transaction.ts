@@ -12,10 +12,7 @@ import { toError } from "../util/user-code";
 export type Row = [error: null, result: unknown] | [error: Error];
 export type Rows = Row[];
 
-/**
- * Maps the elements of an EXEC reply like the replies to single commands. `null` (a watched key has changed)
- * stays null; errors stay Error elements.
- */
+/** Maps the elements of an EXEC reply like the replies to single commands. Null (of a lost WATCH) stays null. */
 export function mapExecReply(
   members: readonly Command[],
   exec: Command,

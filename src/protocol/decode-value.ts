@@ -27,10 +27,8 @@ function areAscii(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * Creates strings of up to 16 ASCII characters without a native call: 6 to 34 ns instead of 50 to 60 ns for a
- * native slice (benchmarks/micro/parser.ts). The steps are unrolled because the engine inlines `fromCharCode`
- * only with a fixed number of arguments. Reads `n` bytes from `s` on, each below 0x80; `n` is from 0 to
- * `MAX_SHORT_TEXT`.
+ * Creates strings of up to 16 ASCII characters without a native call: 6 to 34 ns instead of 50 to 60 ns
+ * (benchmarks/micro/parser.ts). The engine inlines `fromCharCode` only with a fixed number of arguments.
  */
 function shortText(b: Uint8Array, s: number, n: number): string {
   if (n === 0) return "";

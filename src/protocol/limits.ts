@@ -11,10 +11,7 @@ export const MAX_LINE_BYTES = 64 * 1024;
 export const MAX_DEPTH = 1024;
 /** The most elements of one aggregate; a map counts keys and values. */
 export const MAX_ELEMENTS = 2 ** 31 - 1;
-/**
- * The longest bulk string: the size limit of a Buffer. DUMP can return more than the 512 MiB of
- * `proto-max-bulk-len`, which can also be raised.
- */
+/** The longest bulk string: the size limit of a Buffer. DUMP can return more than `proto-max-bulk-len`. */
 export const MAX_BULK_BYTES = Math.min(constants.MAX_LENGTH, 2 ** 32 - 1);
 /** More digits than any 64-bit integer has. */
 export const MAX_INTEGER_DIGITS = 20;

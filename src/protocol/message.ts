@@ -46,10 +46,7 @@ export class WireMessage implements Message {
   private readonly starts = [0, 0, 0];
   private readonly ends = [0, 0, 0];
 
-  /**
-   * The position after the message with its type byte at `at`; -1 if it is not a message, incomplete, or
-   * unusual.
-   */
+  /** The position after the message with its type byte at `at`; -1: not a message, incomplete, or unusual. */
   read(bytes: Buffer, at: number, end: number): number {
     const head = HEADS.find((one) => standsAt(bytes, at + 1, end, one.bytes));
     if (head === undefined) return -1;
@@ -77,10 +74,7 @@ export class WireMessage implements Message {
     return copyBytes(this.bytes, this.starts[part] as number, this.ends[part] as number);
   }
 
-  /**
-   * The position after the bulk string at `at`, or -1. Large payloads are parsed as ordinary arrays, whose memory
-   * grows with the received bytes.
-   */
+  /** The position after the bulk string at `at`; -1 also for a large one, whose memory must grow as it arrives. */
   private readBulk(part: number, bytes: Buffer, at: number, end: number): number {
     if (at >= end || bytes[at] !== DOLLAR) return -1;
     let length = 0;
@@ -99,10 +93,7 @@ export class WireMessage implements Message {
   }
 }
 
-/**
- * A message that was parsed as an array: longer than usual, split between reads, or with another type of
- * payload.
- */
+/** A message that was parsed as an array: large, split between reads, or with another type of payload. */
 export class DecodedMessage implements Message {
   constructor(
     readonly kind: MessageKind,

@@ -8,17 +8,11 @@ import type { Message } from "./message";
 import type { Reply } from "./resp-types";
 
 export interface ReplySink {
-  /**
-   * Called once at the first byte of every top-level reply other than a push: returns the `Decode` bits for
-   * this reply.
-   */
+  /** Returns the `Decode` bits; called at the first byte of every top-level reply other than a push. */
   nextDecoding(): number;
   /** A complete top-level reply. */
   onReply(value: Reply): void;
-  /**
-   * A top-level error reply (`-` or `!`), or a reply that could not be decoded although the protocol is intact
-   * (longer than the longest string of the engine): only its command fails.
-   */
+  /** A top-level error reply, or a reply that is too long to be decoded: only its command fails. */
   onErrorReply(error: Error): void;
   /**
    * A message of pub/sub in its usual form, where one is allowed (a push, or `Decode.Messages`). Other forms

@@ -6,10 +6,7 @@
 /** A value that is sent as one bulk string. All other values are converted into it first. */
 export type Argument = string | Buffer;
 
-/**
- * A decoded reply. Integers are numbers unless a flag says otherwise, doubles, big numbers and maps depend on the
- * flags below, and an error inside an aggregate is an ordinary element.
- */
+/** A decoded reply, as the flags below demand. An error inside an aggregate is an ordinary element. */
 export type Reply = unknown;
 
 /**
