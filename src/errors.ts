@@ -1,14 +1,16 @@
 /**
  * The error classes of the client. Those of a cluster are in cluster/cluster-errors.ts. Each class has a
- * `code`, which is an own property so that logs show it, and a `name` on its prototype. Messages and names that
+ * `code`, which is an own property of its errors so that logs show it, and a `name`. Messages and names that
  * the API fixes are exact, so some classes have the name "Error". All other messages say what happened, where,
  * and what to do.
  * docs/errors.md is generated from the comments here: the text says what happened, `@advice` says what to do.
  */
 
-import { maskName } from "./util/credentials";
+import { type ErrorCommand, maskName } from "./util/credentials";
 import { addHint } from "./util/error-hint";
 import { label } from "./util/label";
+
+export type { ErrorCommand };
 
 /** The values of `code`. They do not change. */
 export type ErrorCode =
@@ -73,17 +75,15 @@ export type ErrorCode =
 /** Base class of the errors that this client creates. The client never throws it directly. */
 export class SluiceError extends Error {
   /** The kind of failure. */
-  readonly code: ErrorCode = "SLUICE";
+  readonly code: ErrorCode;
   /** The command that failed, if the error is the error of a command. */
   declare command?: ErrorCommand;
   /** The probable cause of the error, and a remedy. */
   declare hint?: string;
-}
-
-/** The command that an error belongs to. The arguments of commands that can carry credentials are masked. */
-export interface ErrorCommand {
-  readonly name: string;
-  readonly args: readonly (string | Buffer)[];
+  constructor(message?: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = new.target.prototype.code;
+  }
 }
 
 /**
@@ -108,9 +108,7 @@ export class ReplyError extends Error {
  * @advice check the port and any intermediary between client and server: TLS, a proxy, an HTTP server
  * @section connections
  */
-export class ParserError extends SluiceError {
-  override readonly code: ErrorCode = "PROTOCOL";
-}
+export class ParserError extends SluiceError {}
 
 /**
  * A value of the reply is longer than a JavaScript string can be. Only its command fails.
@@ -119,7 +117,6 @@ export class ParserError extends SluiceError {
  * @section single commands
  */
 export class ReplyTooLongError extends SluiceError {
-  override readonly code: ErrorCode = "REPLY_TOO_LONG";
   constructor(size: string) {
     super(
       `The reply contains a value of ${size}, which is too long for a string. Use the Buffer form of the command.`,
@@ -134,7 +131,6 @@ export class ReplyTooLongError extends SluiceError {
  * @section connections
  */
 export class UnexpectedReplyError extends SluiceError {
-  override readonly code: ErrorCode = "UNEXPECTED_REPLY";
   constructor(kind: string) {
     super(`Command queue state error. If you can reproduce this, please report it. Last reply: ${kind}`);
   }
@@ -148,7 +144,6 @@ export class UnexpectedReplyError extends SluiceError {
  * @section single commands
  */
 export class AbortError extends SluiceError {
-  override readonly code: ErrorCode = "ABORTED";
   declare previousErrors?: Error[];
   constructor(message = "Command aborted due to connection close", options?: ErrorOptions) {
     super(message, options);
@@ -163,7 +158,6 @@ export class AbortError extends SluiceError {
  * @section single commands
  */
 export class OutcomeUnknownError extends AbortError {
-  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
   /** Also true for the other classes with this code, which replace an error that programs look for. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof Error && (value as { code?: unknown }).code === "OUTCOME_UNKNOWN";
@@ -178,7 +172,6 @@ export class OutcomeUnknownError extends AbortError {
  * @section clusters
  */
 export class SelectOnClusterError extends SluiceError {
-  override readonly code: ErrorCode = "SELECT_ON_CLUSTER";
   constructor() {
     super(
       "SELECT is refused: all callers share the connections of a cluster client. Create a client for that database with the option redisOptions: { db }.",
@@ -194,7 +187,6 @@ export class SelectOnClusterError extends SluiceError {
  * @section single commands
  */
 export class WatchLostError extends AbortError {
-  override readonly code: ErrorCode = "WATCH_LOST";
   constructor(why = "The connection was lost after WATCH") {
     super(
       `${why}, so the watched keys may have changed. EXEC was not sent. Start again with WATCH, and read the keys again.`,
@@ -210,7 +202,6 @@ export class WatchLostError extends AbortError {
  * @section single commands
  */
 export class CommandLossError extends AbortError {
-  override readonly code: ErrorCode = "COMMAND_LOST";
   constructor(name: string, losses: number, options?: ErrorOptions) {
     super(
       `The connection was lost ${losses} times while "${name}" was the oldest command without a reply, so the client does not send it again. It may have run. See the option maxLossesPerCommand.`,
@@ -226,7 +217,6 @@ export class CommandLossError extends AbortError {
  * @section single commands
  */
 export class MaxRetriesPerRequestError extends AbortError {
-  override readonly code: ErrorCode = "MAX_RETRIES";
   constructor(
     readonly limit: number,
     options?: ErrorOptions,
@@ -245,9 +235,7 @@ export class MaxRetriesPerRequestError extends AbortError {
  * again
  * @section single commands
  */
-export class MaxRetriesOutcomeUnknownError extends MaxRetriesPerRequestError {
-  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
-}
+export class MaxRetriesOutcomeUnknownError extends MaxRetriesPerRequestError {}
 
 const CLOSED = "Connection is closed.";
 
@@ -258,7 +246,6 @@ const CLOSED = "Connection is closed.";
  * @section single commands
  */
 export class ConnectionClosedError extends SluiceError {
-  override readonly code: ErrorCode = "CONNECTION_CLOSED";
   constructor(options?: ErrorOptions) {
     super(CLOSED, options);
   }
@@ -273,7 +260,6 @@ export class ConnectionClosedError extends SluiceError {
  * @section single commands
  */
 export class ClosedOutcomeUnknownError extends ConnectionClosedError {
-  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
   constructor(options?: ErrorOptions) {
     super(options);
     // Without stack frames: many commands fail at the same time and place.
@@ -288,7 +274,6 @@ export class ClosedOutcomeUnknownError extends ConnectionClosedError {
  * @section connections
  */
 export class AlreadyConnectingError extends SluiceError {
-  override readonly code: ErrorCode = "ALREADY_CONNECTING";
   constructor() {
     super("Redis is already connecting/connected");
     addHint(this, "The constructor connects. Remove connect(), or set lazyConnect: true.");
@@ -305,7 +290,6 @@ const NOT_CONNECTED =
  * @section single commands
  */
 export class OfflineQueueDisabledError extends SluiceError {
-  override readonly code: ErrorCode = "OFFLINE_QUEUE_DISABLED";
   constructor() {
     super("Stream isn't writeable and enableOfflineQueue options is false");
     // `addHint` would format the stack of each of many errors.
@@ -320,7 +304,6 @@ export class OfflineQueueDisabledError extends SluiceError {
  * @section single commands
  */
 export class SubscriberModeError extends SluiceError {
-  override readonly code: ErrorCode = "SUBSCRIBER_MODE";
   constructor() {
     super("Connection in subscriber mode, only subscriber commands may be used");
   }
@@ -333,7 +316,6 @@ export class SubscriberModeError extends SluiceError {
  * @section single commands
  */
 export class MonitorModeError extends SluiceError {
-  override readonly code: ErrorCode = "MONITOR_MODE";
   constructor() {
     super("Connection is in monitoring mode, can't process commands.");
   }
@@ -346,7 +328,6 @@ export class MonitorModeError extends SluiceError {
  * @section single commands
  */
 export class PipelineUsedError extends SluiceError {
-  override readonly code: ErrorCode = "PIPELINE_USED";
   constructor() {
     super("Pipeline cannot be used to send any commands when the `exec()` has been called on it.");
   }
@@ -359,7 +340,6 @@ export class PipelineUsedError extends SluiceError {
  * @section connections
  */
 export class SocketTimeoutError extends SluiceError {
-  override readonly code: ErrorCode = "SOCKET_TIMEOUT";
   constructor(timeoutMs: number) {
     super(`Socket timeout. Expecting data, but didn't receive any in ${timeoutMs}ms.`);
   }
@@ -372,7 +352,6 @@ export class SocketTimeoutError extends SluiceError {
  * @section connections
  */
 export class ConnectTimeoutError extends SluiceError {
-  override readonly code: ErrorCode = "ETIMEDOUT";
   readonly errno = "ETIMEDOUT";
   readonly errorno = "ETIMEDOUT";
   readonly syscall = "connect";
@@ -388,7 +367,6 @@ export class ConnectTimeoutError extends SluiceError {
  * @section single commands
  */
 export class ArgumentError extends SluiceError {
-  override readonly code: ErrorCode = "INVALID_ARGUMENT";
   constructor(commandName: string, position: number, reason: string, options?: ErrorOptions) {
     super(`Argument ${position} of "${maskName(commandName, [])}" cannot be sent: ${reason}`, options);
   }
@@ -401,7 +379,6 @@ export class ArgumentError extends SluiceError {
  * @section construction
  */
 export class ReservedNameError extends SluiceError {
-  override readonly code: ErrorCode = "RESERVED_NAME";
   constructor(name: string) {
     super(
       `"${name}" cannot be the name of a script or a command, because the client uses it. Choose another name.`,
@@ -416,7 +393,6 @@ export class ReservedNameError extends SluiceError {
  * @section single commands
  */
 export class UnansweredCommandError extends SluiceError {
-  override readonly code: ErrorCode = "UNANSWERED_COMMAND";
   constructor(commandName: string, advice: string) {
     super(
       `"${maskName(commandName, [])}" cannot be sent on a shared connection, because the server does not answer it with one reply${advice}`,
@@ -432,7 +408,6 @@ export class UnansweredCommandError extends SluiceError {
  * @section connections
  */
 export class DeadConnectionError extends SluiceError {
-  override readonly code: ErrorCode = "DEAD_CONNECTION";
   constructor(
     server: string,
     silentMs: number,
@@ -459,7 +434,6 @@ export class DeadConnectionError extends SluiceError {
  * @section connections
  */
 export class ServerBusyError extends SluiceError {
-  override readonly code: ErrorCode = "SERVER_BUSY";
   constructor(server: string, silentMs: number, isKnown = true) {
     const why = isKnown
       ? "It runs a slow command or script, or it is paused"
@@ -476,9 +450,7 @@ export class ServerBusyError extends SluiceError {
  * @advice correct the argument or option; see [options](options.md)
  * @section construction
  */
-export class OptionError extends SluiceError {
-  override readonly code: ErrorCode = "INVALID_OPTION";
-}
+export class OptionError extends SluiceError {}
 
 /**
  * An option or a call needs code that the bundle of the program does not contain. `name` is the part.
@@ -487,7 +459,6 @@ export class OptionError extends SluiceError {
  * @section construction
  */
 export class MissingPartError extends SluiceError {
-  override readonly code: ErrorCode = "MISSING_PART";
   constructor(readonly part: string) {
     super(
       `This bundle does not contain the code for ${part}. Add the import "sluice/with/${part}" to the program, or use the default import of "sluice".`,
@@ -502,7 +473,6 @@ export class MissingPartError extends SluiceError {
  * @section connections
  */
 export class CredentialsError extends SluiceError {
-  override readonly code: ErrorCode = "CREDENTIALS";
   constructor(reason: string) {
     super(
       `The function of the option "credentials" must return { username, password }, or {} for the user "default". ${reason}.`,
@@ -523,56 +493,46 @@ export class InvalidUrlError extends TypeError {
   }
 }
 
-/**
- * With `maintenance: "on"`, the server refused to announce maintenance. The client works without notices.
- *
- * @advice remove the option `maintenance`, or allow the user CLIENT MAINT_NOTIFICATIONS
- * @section connections
- */
-export class MaintenanceRefusedError extends SluiceError {
-  override readonly code: ErrorCode = "MAINTENANCE_REFUSED";
-  constructor(server: string, cause: Error) {
-    super(
-      `${server} refused CLIENT MAINT_NOTIFICATIONS: "${cause.message}". Remove the option "maintenance", or allow the user this command. The client works without notices of maintenance.`,
-      { cause },
-    );
-  }
-}
-
-// The names that programs and logs show. The API fixes those that differ from the class.
-label({
-  AbortError,
-  ArgumentError,
-  CredentialsError,
-  DeadConnectionError,
-  MaintenanceRefusedError,
-  MaxRetriesPerRequestError,
-  MissingPartError,
-  ParserError,
-  ReplyError,
-  ReplyTooLongError,
-  ReservedNameError,
-  SelectOnClusterError,
-  ServerBusyError,
-  SluiceError,
-  UnansweredCommandError,
-  UnexpectedReplyError,
+// The API fixes the names that differ from the class.
+label<ErrorCode>(null, {
+  ABORTED: { AbortError },
+  INVALID_ARGUMENT: { ArgumentError },
+  CREDENTIALS: { CredentialsError },
+  DEAD_CONNECTION: { DeadConnectionError },
+  MAX_RETRIES: { MaxRetriesPerRequestError },
+  MISSING_PART: { MissingPartError },
+  PROTOCOL: { ParserError },
+  REPLY: { ReplyError },
+  REPLY_TOO_LONG: { ReplyTooLongError },
+  RESERVED_NAME: { ReservedNameError },
+  SELECT_ON_CLUSTER: { SelectOnClusterError },
+  SERVER_BUSY: { ServerBusyError },
+  SLUICE: { SluiceError },
+  UNANSWERED_COMMAND: { UnansweredCommandError },
+  UNEXPECTED_REPLY: { UnexpectedReplyError },
 });
-label({ CommandLossError, OutcomeUnknownError, WatchLostError }, "AbortError");
-label(
-  {
-    AlreadyConnectingError,
-    ConnectTimeoutError,
-    ConnectionClosedError,
-    MonitorModeError,
-    OfflineQueueDisabledError,
-    OptionError,
-    PipelineUsedError,
-    SocketTimeoutError,
-    SubscriberModeError,
-  },
-  "Error",
-);
-label({ MaxRetriesOutcomeUnknownError }, "MaxRetriesPerRequestError");
-label({ ClosedOutcomeUnknownError }, "OutcomeUnknownError");
-label({ InvalidUrlError }, "TypeError");
+label<ErrorCode>("AbortError", {
+  COMMAND_LOST: { CommandLossError },
+  OUTCOME_UNKNOWN: { OutcomeUnknownError },
+  WATCH_LOST: { WatchLostError },
+});
+label<ErrorCode>("Error", {
+  ALREADY_CONNECTING: { AlreadyConnectingError },
+  ETIMEDOUT: { ConnectTimeoutError },
+  CONNECTION_CLOSED: { ConnectionClosedError },
+  MONITOR_MODE: { MonitorModeError },
+  OFFLINE_QUEUE_DISABLED: { OfflineQueueDisabledError },
+  INVALID_OPTION: { OptionError },
+  PIPELINE_USED: { PipelineUsedError },
+  SOCKET_TIMEOUT: { SocketTimeoutError },
+  SUBSCRIBER_MODE: { SubscriberModeError },
+});
+label<ErrorCode>("MaxRetriesPerRequestError", {
+  OUTCOME_UNKNOWN: { MaxRetriesOutcomeUnknownError },
+});
+label<ErrorCode>("OutcomeUnknownError", {
+  OUTCOME_UNKNOWN: { ClosedOutcomeUnknownError },
+});
+label<ErrorCode>("TypeError", {
+  ERR_INVALID_URL: { InvalidUrlError },
+});

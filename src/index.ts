@@ -82,7 +82,7 @@ export type {
   TimeSeries,
 } from "./command/generated/signatures";
 export type { ScriptDefinition } from "./command/script";
-export type { ErrorCode, ErrorCommand } from "./errors";
+export type { ErrorCode } from "./errors";
 export * from "./errors";
 export type {
   FailoverDatabase,
@@ -101,6 +101,7 @@ export { AbstractConnector } from "./link/connector";
 export type { CredentialRequest, CredentialsProvider } from "./link/credential-provider";
 export type { CredentialReason, ExpiringCredentials } from "./link/credentials";
 export type { WatchdogOptions } from "./link/link-options";
+export * from "./maintenance/maintenance-error";
 export type { MaintenanceReport } from "./maintenance/mover";
 export type {
   BatchOperationContext,
@@ -143,5 +144,6 @@ export type {
 } from "./streaming/messages";
 export { ScanStream, type ScanStreamOptions } from "./streaming/scan-stream";
 export type { NatMap } from "./util/address-map";
+export type { ErrorCommand } from "./util/credentials";
 export { mayHaveRun } from "./util/may-have-run";
 export default Redis;

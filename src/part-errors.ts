@@ -12,7 +12,6 @@ import { label } from "./util/label";
  * @section connections
  */
 export class CacheUnavailableError extends SluiceError {
-  override readonly code: ErrorCode = "CACHE_UNAVAILABLE";
   constructor(reason: string, cause?: Error) {
     super(
       `The option "cache" has no effect on this connection, because the server does not track keys: ${reason}. All commands are sent to the server.`,
@@ -96,7 +95,6 @@ function sharedText(details: TimeoutDetails): SharedText {
  * @section single commands
  */
 export class CommandTimeoutError extends SluiceError {
-  override readonly code: ErrorCode = "COMMAND_TIMEOUT";
   constructor(
     readonly details: TimeoutDetails,
     isTelling = true,
@@ -112,7 +110,6 @@ export class CommandTimeoutError extends SluiceError {
  * @section single commands
  */
 export class CommandAbortedError extends AbortError {
-  override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
   constructor(
     readonly details: TimeoutDetails,
     reason: unknown,
@@ -129,7 +126,6 @@ export class CommandAbortedError extends AbortError {
  * @section connections
  */
 export class SentinelsUnreachableError extends SluiceError {
-  override readonly code: ErrorCode = "SENTINELS_UNREACHABLE";
   constructor(retryDelayMs: number | null, lastError?: Error) {
     const outlook =
       retryDelayMs === null ? " and retry is disabled." : `. Retrying from scratch after ${retryDelayMs}ms.`;
@@ -145,7 +141,6 @@ export class SentinelsUnreachableError extends SluiceError {
  * @section single commands
  */
 export class BulkAbortedError extends SluiceError {
-  override readonly code: ErrorCode = "BULK_ABORTED";
   constructor(settled: number, options?: ErrorOptions) {
     super(
       `The bulk was aborted after ${settled} commands had settled. Later commands may have run.`,
@@ -161,7 +156,6 @@ export class BulkAbortedError extends SluiceError {
  * @section single commands
  */
 export class BoundsExceededError extends SluiceError {
-  override readonly code: ErrorCode = "BOUNDS_EXCEEDED";
   constructor(what: string, limit: number) {
     super(
       `Unsettled commands have reached the limit of ${limit} ${what}, so the command was not sent. Send fewer commands at a time, raise the option "bounds", or set its policy to "wait".`,
@@ -169,6 +163,15 @@ export class BoundsExceededError extends SluiceError {
   }
 }
 
-label({ BoundsExceededError, CacheUnavailableError });
-label({ BulkAbortedError, CommandAbortedError }, "AbortError");
-label({ CommandTimeoutError, SentinelsUnreachableError }, "Error");
+label<ErrorCode>(null, {
+  BOUNDS_EXCEEDED: { BoundsExceededError },
+  CACHE_UNAVAILABLE: { CacheUnavailableError },
+});
+label<ErrorCode>("AbortError", {
+  BULK_ABORTED: { BulkAbortedError },
+  ABORTED_BY_SIGNAL: { CommandAbortedError },
+});
+label<ErrorCode>("Error", {
+  COMMAND_TIMEOUT: { CommandTimeoutError },
+  SENTINELS_UNREACHABLE: { SentinelsUnreachableError },
+});

@@ -17,12 +17,15 @@ export const SOURCES = [
   "src/cluster/cluster-errors.ts",
   "src/leases/lease-errors.ts",
   "src/failover/failover-error.ts",
+  "src/maintenance/maintenance-error.ts",
   "src/streaming/message-errors.ts",
 ];
 const HEAD = "| code | class | what happened |\n|---|---|---|\n";
 /** The heading of a section, the text below it, and its table. */
 const TABLE = /(^## Errors of (.*)\n[^|]*)(?:\|.*\n)+/gm;
-const CLASS = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport class (\w+) extends[\s\S]*?code: ErrorCode = "(\w+)"/g;
+const CLASS = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport class (\w+) extends/g;
+/** The classes with a code, in the call of `label`. */
+const LABEL = /\b([A-Z_]+): \{ ([\w, ]+) \}/g;
 
 export interface ErrorEntry {
   readonly className: string;
@@ -38,14 +41,18 @@ export function errorEntries(): ErrorEntry[] {
   const entries: ErrorEntry[] = [];
   for (const file of SOURCES) {
     const source = readFileSync(join(repositoryRoot(), file), "utf8");
-    for (const [, comment = "", className = "", code = ""] of source.matchAll(CLASS)) {
+    const codes = new Map<string, string>();
+    for (const [, code = "", classes = ""] of source.matchAll(LABEL)) {
+      for (const className of classes.split(", ")) codes.set(className, code);
+    }
+    for (const [, comment = "", className = ""] of source.matchAll(CLASS)) {
       const [text = "", ...tags] = comment
         .replace(/\n \* ?/g, "\n")
         .trim()
         .split(/\n@/);
       entries.push({
         className,
-        code,
+        code: codes.get(className) ?? "",
         text: oneLine(text),
         advice: tagOf(tags, "advice"),
         section: tagOf(tags, "section"),

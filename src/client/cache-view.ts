@@ -19,7 +19,6 @@ export interface CacheView {
   clear(): void;
 }
 
-/** The cache of a client without the option `cache`. */
 export const NO_CACHE: CacheView = {
   peek: () => undefined,
   stats: () => ({

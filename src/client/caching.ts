@@ -20,7 +20,6 @@ const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TTL_MS = 60_000;
 const DEFAULT_MAX_STALE_MS = 5000;
 
-/** A client as its cache sees it. */
 export interface CachedClient extends Caller {
   readonly options: {
     readonly cache?: boolean | CacheOptions | null | undefined;
@@ -31,7 +30,6 @@ export interface CachedClient extends Caller {
   readonly [SOURCE]: { server(): ServerContext };
 }
 
-/** The link of a client, with its current connection. */
 export interface CachedLink extends TrackedLink {
   readonly connection: (Dispatcher & { readonly shape: { readonly protocol: 2 | 3 } }) | null;
 }
@@ -82,7 +80,6 @@ export class Caching {
     this.answerFirst();
   }
 
-  /** Follows the connections of a link on which the server reports changes. */
   track(link: CachedLink): LinkTracker {
     const onRefused = (error: Error): void => this.report(error.message, error);
     return new LinkTracker(this, link, new Tracking(link, { ...this.terms, onRefused }));
@@ -93,7 +90,6 @@ export class Caching {
     this.cache.onLost(this.isOfCluster ? tracked : null);
   }
 
-  /** Tells the application that nothing is cached over a connection. */
   report(reason: string, cause?: Error): void {
     this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
   }
@@ -120,7 +116,6 @@ export class LinkTracker {
   constructor(
     private readonly caching: Caching,
     private readonly link: CachedLink,
-    /** The dispatcher in front of the link. */
     readonly tracking: Tracking,
   ) {}
 

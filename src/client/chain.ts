@@ -45,7 +45,6 @@ export const replicaReads = new LatePart(
   () => require("./replicas/client-replicas") as typeof import("./replicas/client-replicas"),
 );
 
-/** Options with code of their own. */
 const PARTS_OF_OPTIONS: Readonly<Record<string, LatePart<object>>> = {
   blockingConnections: leasing,
   blockingTimeout: timeouts,
@@ -68,14 +67,12 @@ export function loadParts(given: object): void {
   autoPipelinerOptions(options);
 }
 
-/** The key under which a client holds its chain. */
 export const PARTS: unique symbol = Symbol("parts");
 
 export interface ChainDeps extends LeaseOwner, ReplicaOwner {
-  readonly mergerOwner: MergerOwner;
+  readonly events: MergerOwner;
   /** The entry of the chain is another dispatcher now. */
   onEntry(top: Dispatcher): void;
-  /** See `AutoPipelinerOptions`. */
   onGathered(ms: number): void;
 }
 
@@ -114,19 +111,15 @@ export class Chain {
     this.auto = this.makeAuto();
     const { gathered } = this;
     this.lease = maxConnections > 0 ? this.openLeases().forBlocking(gathered, maxConnections) : null;
-    const { bounds } = options;
-    this.admission =
-      bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, this.onGivenUp);
+    this.admission = openAdmission(options.bounds, this.lease ?? gathered, this.onGivenUp);
     if (this.caching !== null) this.caching.cache.next = this.afterCache;
     this.observer = this.replicas?.observe(this.afterObserver) ?? null;
   }
 
-  /** The entry of the chain. */
   get top(): Dispatcher {
     return this.observer ?? this.afterObserver;
   }
 
-  /** The cache of the client, for its users. */
   get cache(): CacheView {
     return this.caching?.cache ?? NO_CACHE;
   }
@@ -140,7 +133,6 @@ export class Chain {
     return this.leases;
   }
 
-  /** The links of the leased connections. */
   get leasedLinks(): readonly Link[] {
     return this.leases?.links ?? [];
   }
@@ -205,7 +197,7 @@ export class Chain {
 
   private makeMerger(): Merger {
     const { Merger } = mergers.get();
-    return new Merger(this.bottom, this.link, this.deps.mergerOwner);
+    return new Merger(this.bottom, this.link, this.deps.events);
   }
 
   private makeAuto(): AutoPipeliner | null {
@@ -230,7 +222,11 @@ export function openCaching(client: CachedClient, isOfCluster: boolean): Caching
   return new Caching(client, cache, isOfCluster);
 }
 
-export function makeAdmission(next: Dispatcher, bounds: Bounds, onGivenUp?: () => void): Admission {
-  const { Admission } = bounding.get();
-  return new Admission(next, bounds, onGivenUp);
+/** @param bounds Undefined without the option. */
+export function openAdmission(
+  bounds: Bounds | undefined,
+  next: Dispatcher,
+  onGivenUp?: () => void,
+): Admission | null {
+  return bounds === undefined ? null : new (bounding.get().Admission)(next, bounds, onGivenUp);
 }

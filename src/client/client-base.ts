@@ -115,7 +115,6 @@ interface PipelineMethods {
   current: typeof Pipeline | null;
 }
 
-/** First dispatcher of the chain (the auto-pipeliner, if there is one). */
 export const CHAIN: unique symbol = Symbol("chain");
 export const LIMITS: unique symbol = Symbol("limits");
 export const PASS_BATCH: unique symbol = Symbol("passBatch");
@@ -124,7 +123,6 @@ export const OPEN_MERGER: unique symbol = Symbol("openMerger");
 export const INITIALIZE: unique symbol = Symbol("initialize");
 /** Whether `sendCommand` has been replaced. */
 export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
-/** The client as tracers see it. */
 export const SOURCE: unique symbol = Symbol("source");
 /** The key of the method that lends a connection to the node of a slot. */
 export const LEND: unique symbol = Symbol("lend");
@@ -134,7 +132,6 @@ const IS_PLAIN: unique symbol = Symbol("isPlain");
 const LIMITER: unique symbol = Symbol("limiter");
 const VIEW_PROTOTYPE: unique symbol = Symbol("viewPrototype");
 
-/** Options that require work for each command. */
 const LIMIT_OPTIONS = ["commandTimeout", "blockingTimeout", "showFriendlyErrorStack"];
 
 /** The methods of the command table, attached when the module is loaded. */
@@ -453,7 +450,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return this[METHODS].current;
   }
 
-  /** Whether the application sees each command through a replaced `sendCommand`. */
   get [IS_INTERCEPTED](): boolean {
     return this.sendCommand !== ClientBase.prototype.sendCommand;
   }

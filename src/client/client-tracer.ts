@@ -33,10 +33,11 @@ import { LatePart } from "../util/late-part";
 import { clockMs } from "../util/scheduling";
 import { quietly } from "../util/user-code";
 import type { RedisOptions } from "./options/redis-options";
-import type { PipelineTarget } from "./pipeline-trace";
+import type { TraceSource } from "./pipeline-trace";
 
 export { commandChannel } from "../observability/channels";
 export { hooks } from "../observability/hooks";
+export type { TraceSource };
 
 const debug = debugLog("redis");
 const commandDebug = debugLog("command");
@@ -52,15 +53,11 @@ const OF_NO_CALL = new AsyncResource("sluice.connection", { requireManualDestroy
 /** Treated as one host, because a name such as localhost may resolve to either address. */
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.0\.0\.1)$/;
 
-/** The data that the tracer needs from its client. */
 export interface TracedClient {
   readonly options: Pick<RedisOptions, "host" | "port" | "path" | "db" | "sentinels">;
   readonly stream: Duplex | null;
   stats(): object;
 }
-
-/** A client as tracers of calls and batches see it. */
-export type TraceSource = PipelineTarget;
 
 export const pipelineTracing = new LatePart(
   "tracing",
@@ -71,9 +68,9 @@ export const pipelineTracing = new LatePart(
  * Follows a pipeline; null without a subscriber. The tracing code is loaded with the first subscriber. In a bundle
  * without it, a subscriber must not make pipelines fail.
  */
-export function tracePipeline(run: BatchFacts, target: TraceSource): PipelineObserver | null {
-  if (hooks.batch === null && !pipelineChannel.isHeard && !target.isLogging) return null;
-  return pipelineTracing.find()?.tracePipeline(run, target) ?? null;
+export function tracePipeline(run: BatchFacts, source: TraceSource): PipelineObserver | null {
+  if (hooks.batch === null && !pipelineChannel.isHeard && !source.isLogging) return null;
+  return pipelineTracing.find()?.tracePipeline(run, source) ?? null;
 }
 
 /** Reports a single call to `sluice/otel`, if it is active. Its errors must not reach the caller. */
@@ -82,7 +79,6 @@ export function tellCall(command: Command, completion: PromiseCompletion, source
   if (end) completion.tally = end;
 }
 
-/** Reports an automatic batch in the same way. */
 export function tellGathered(ms: number, source: TraceSource): void {
   quietly(() => hooks.gathered?.(ms, source));
 }

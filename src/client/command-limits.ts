@@ -63,13 +63,11 @@ export interface CallSettings extends CallLimits {
   replies?: ReplyForms | undefined;
 }
 
-/** The state of a command's link, for the limits. */
 export interface LimitContext {
   /** Commands are written as they arrive, without waiting for a connection. */
   readonly isWritable: boolean;
   /** A cluster whose option `scaleReads` allows reads from replicas. */
   readonly readsReplicas?: boolean;
-  /** The position of a command, for the error. */
   positionOf(command: SentCommand): QueuePosition;
   /** The server has announced maintenance: `commandTimeout` waits longer. */
   readonly isRelaxed: boolean;
@@ -222,7 +220,6 @@ abstract class Limit implements Expiring, SettleHook {
   abstract onExpired(): void;
 }
 
-/** Rejects the command. */
 export class CommandLimit extends Limit {
   private readonly issuedAtMs = userClockMs();
 
@@ -282,7 +279,6 @@ class BlockingLimit extends Limit {
   }
 }
 
-/** Rejects the command when the signal is aborted. */
 class AbortHook implements SettleHook {
   private readonly issuedAtMs = userClockMs();
 

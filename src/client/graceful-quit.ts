@@ -24,7 +24,6 @@ export interface QuitReport {
   unsent: number;
 }
 
-/** A client of one server. */
 export interface QuittingClient extends Caller {
   readonly [PARTS]: Chain;
   connect(): Promise<void>;
@@ -34,7 +33,6 @@ export interface QuittingClient extends Caller {
 /** A time limit set by the user. */
 export class TimeLimit {
   isOver = false;
-  /** Resolves when the limit has passed. */
   readonly over: Promise<void>;
   private delay!: Delay;
 

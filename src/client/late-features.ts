@@ -6,16 +6,13 @@ export type * from "./consumers/consume";
 export type * from "./leases/leasing";
 export type * from "./locks/lock";
 
-/** `lease()`, `withConnection()`, `transaction()`, and the pool of their connections. */
 export const leasing = new LatePart(
   "leases",
   () => require("./leases/leasing") as typeof import("./leases/leasing"),
 );
 
-/** `lock()`. */
 export const locking = new LatePart("locks", () => require("./locks/lock") as typeof import("./locks/lock"));
 
-/** `consume()`. */
 export const consuming = new LatePart(
   "consumers",
   () => require("./consumers/consume") as typeof import("./consumers/consume"),

@@ -18,7 +18,6 @@ export const mergers = new LatePart(
   () => require("../merging/merger") as typeof import("../merging/merger"),
 );
 
-/** Null without these options. */
 export function mergingOf(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
   const merged = namesOf(merge);
   if (merged.length === 0 && !coalesces) return null;

@@ -15,8 +15,8 @@ const MOST_NAMES = 16;
 
 const debug = debugLog("pipeline");
 
-/** The target of the reports. */
-export interface PipelineTarget extends CallSource {
+/** A client as tracers of calls and batches see it. */
+export interface TraceSource extends CallSource {
   /** The debug output is enabled. The environment is read only once. */
   readonly isLogging: boolean;
   /** The number of nodes that share the last batch. */
@@ -24,19 +24,19 @@ export interface PipelineTarget extends CallSource {
 }
 
 /** Null if the only subscriber ignores this batch. */
-export function tracePipeline(run: BatchFacts, target: PipelineTarget): PipelineObserver | null {
-  const { isLogging } = target;
+export function tracePipeline(run: BatchFacts, source: TraceSource): PipelineObserver | null {
+  const { isLogging } = source;
   const { isHeard } = pipelineChannel;
-  const listener = quietly(() => hooks.batch?.(run, target)) ?? null;
+  const listener = quietly(() => hooks.batch?.(run, source)) ?? null;
   if (listener === null && !isHeard && !isLogging) return null;
-  const context = isHeard || isLogging ? makeContext(run, target) : null;
-  return new PipelineTrace(target, listener, context, isHeard);
+  const context = isHeard || isLogging ? makeContext(run, source) : null;
+  return new PipelineTrace(source, listener, context, isHeard);
 }
 
-function makeContext(run: BatchFacts, target: PipelineTarget): PipelineContext {
+function makeContext(run: BatchFacts, source: TraceSource): PipelineContext {
   const size = run.kind === "transaction" ? run.length - 2 : run.length;
-  const { database, isPatched } = target;
-  return { kind: run.kind, size, commands: countNames(run), database, isPatched, ...target.server() };
+  const { database, isPatched } = source;
+  return { kind: run.kind, size, commands: countNames(run), database, isPatched, ...source.server() };
 }
 
 class PipelineTrace implements PipelineObserver {
@@ -45,7 +45,7 @@ class PipelineTrace implements PipelineObserver {
   private answeredMs: number | null = null;
 
   constructor(
-    private readonly target: PipelineTarget,
+    private readonly source: TraceSource,
     private readonly listener: BatchEnd | null,
     /** For the channel and the debug output. */
     private readonly context: PipelineContext | null,
@@ -60,7 +60,7 @@ class PipelineTrace implements PipelineObserver {
     }
     const work = (): void => {
       send();
-      context.nodes = this.target.nodesOfLast();
+      context.nodes = this.source.nodesOfLast();
     };
     if (this.isHeard) pipelineChannel.begin(context, work);
     else work();
@@ -87,7 +87,7 @@ class PipelineTrace implements PipelineObserver {
     context.settlingMs = answeredMs === null ? null : nowMs - answeredMs;
     context.durationMs = nowMs - beganMs;
     context.errors = errors;
-    if (this.target.isLogging) log(context);
+    if (this.source.isLogging) log(context);
     if (this.isHeard) pipelineChannel.settle(context, refusal ?? undefined);
   }
 }

@@ -44,7 +44,6 @@ export interface LinkSupervisor {
   onSlotsMoved?(notice: Notice): void;
 }
 
-/** The client that emits the events. */
 export interface EventfulClient extends EventEmitter {
   readonly options: RedisOptions;
   /** Undefined while the client is being built. */
@@ -60,25 +59,16 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
   /** The value that an application has written to `status`; the next state change of the link replaces it. */
   shownStatus: RedisStatus | null = null;
 
-  /** The counts of the connections of the client. */
   readonly counts = new ConnectionCounts();
   readonly makeMover: ReturnType<typeof moverMaker>;
+  readonly listener: LinkListener = this;
+  readonly messages: MessageListener = this;
 
   constructor(
     private readonly client: EventfulClient,
     readonly tracer: ClientTracer,
   ) {
     this.makeMover = moverMaker(client.options, this, this);
-  }
-
-  // --- for the links of the client ---------------------------------------------------------
-
-  get listener(): LinkListener {
-    return this;
-  }
-
-  get messages(): MessageListener {
-    return this;
   }
 
   get takeover(): Takeover | null {
@@ -104,17 +94,13 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
     return false;
   }
 
-  /** Reports a merged command to tracers, see `MergerOwner`. */
   report(command: Command): void {
     this.tracer.report(command);
   }
 
-  /** Returns true when the cluster of this node sends the command elsewhere. */
   movesOn(command: Command, error: Error): boolean {
     return this.supervisor?.onReplyError?.(command, error) === true;
   }
-
-  // --- events ------------------------------------------------------------------------------
 
   onStatus(status: LinkStatus, argument: unknown): void {
     this.shownStatus = null;

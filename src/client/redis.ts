@@ -40,15 +40,7 @@ import { observeOptions } from "./options/live-options";
 import { type Defaults, defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
 import { RedisEvents } from "./redis-events";
-import {
-  type LinkStats,
-  type RedisStats,
-  readBounds,
-  readCache,
-  readCommands,
-  readLink,
-  shownOf,
-} from "./stats";
+import { type LinkStats, type RedisStats, readBounds, readCommands, readLink, shownOf } from "./stats";
 import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "./streaming/streams";
 import type { ClientListeners, RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
@@ -75,8 +67,6 @@ type RedisArguments =
 
 export const LINK: unique symbol = Symbol("link");
 export const EVENTS: unique symbol = Symbol("events");
-
-const TRACER: unique symbol = Symbol("tracer");
 
 const NO_OTHER_PROMISE =
   "sluice does not support plugging third-party Promise library anymore. Native Promise will be used.";
@@ -147,7 +137,6 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
   readonly [LIMITS]: LimitContext;
   readonly [PARTS]: Chain;
   readonly [SOURCE]: TraceSource;
-  private readonly [TRACER]: ClientTracer;
 
   // Overloads with options that leave the reply mapping open come second: they use the default of the type
   // parameter.
@@ -163,16 +152,15 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
     loadParts(this.options);
     // The layers below ignore the types of replies.
     const self = this as unknown as Redis;
-    const tracer = new ClientTracer(this);
-    const events = new RedisEvents(self, tracer);
+    const events = new RedisEvents(self, new ClientTracer(this));
     const link = new Link(this.options, makeConnector(self, makeClient), events);
     this[EVENTS] = events;
     this[LINK] = link;
-    this[TRACER] = tracer;
-    this[PARTS] = new Chain(new RedisChainDeps(self, link), this);
+    const view = new RedisView(self, link, events);
+    this[SOURCE] = view;
+    this[PARTS] = new Chain(view, this);
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = link;
-    this[SOURCE] = new RedisSource(self, tracer, link);
     this[INITIALIZE]();
     observeOptions(this.options, LIVE_OPTIONS, (name) => {
       if (name === "socketTimeout") link.connection?.limitSilence(this.options.socketTimeout ?? 0);
@@ -383,7 +371,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
       commands: readCommands(this[TALLY], caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
-      cache: readCache(caching?.cache ?? null),
+      cache: caching && Object.freeze(caching.cache.stats()),
       replicas: this[PARTS].replicaStats,
       failover: readFailover(this.options, this.connector),
     });
@@ -399,31 +387,30 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
   }
 
   override [OBSERVE](size: number): BatchObserver | null {
-    return this[TRACER].onTransaction(size, this[LINK].session.selected.db);
+    return this[EVENTS].tracer.onTransaction(size, this[LINK].session.selected.db);
   }
 }
 
-/** The known facts about the server and the connections to it. */
 export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
   const { lease, gatheredCommands: gathered } = redis[PARTS];
-  const server = redis[TRACER].place();
+  const server = redis[EVENTS].tracer.place();
   return readLink(redis[LINK], redis[EVENTS].counts, { gathered, lease, server, status: redis.status });
 }
 
-/** The client as tracers see it. A class, because every client has one. */
-class RedisSource implements TraceSource {
-  get isLogging(): boolean {
-    return this.tracer.isLoggingBatches;
-  }
-
+/** The client as its tracers and dispatchers see it. A class, because every client has one. */
+class RedisView implements TraceSource, ChainDeps {
   constructor(
     private readonly redis: Redis,
-    private readonly tracer: ClientTracer,
-    private readonly link: Link,
+    readonly link: Link,
+    readonly events: RedisEvents,
   ) {}
 
   get tally(): TraceSource["tally"] {
     return this.redis[TALLY];
+  }
+
+  get isLogging(): boolean {
+    return this.events.tracer.isLoggingBatches;
   }
 
   get isPatched(): boolean {
@@ -442,27 +429,19 @@ class RedisSource implements TraceSource {
     // A call to a client with replicas may run at any of them.
     const socket = this.redis[PARTS].replicas === null ? this.redis.stream : NO_PEER;
     const { remoteAddress: peerAddress, remotePort: peerPort } = socket ?? NO_PEER;
-    return { ...this.tracer.server(), peerAddress, peerPort };
+    return { ...this.events.tracer.server(), peerAddress, peerPort };
   }
 
   nodesOfLast(): number {
     return 1;
   }
-}
-
-/** The link of a client, for the dispatchers above it. */
-class RedisChainDeps implements ChainDeps {
-  constructor(
-    private readonly redis: Redis,
-    readonly link: Link,
-  ) {}
 
   get options(): RedisOptions {
     return this.redis.options;
   }
 
   get roundTrips(): ReturnType<ChainDeps["openOwned"]>["roundTrips"] {
-    return this.redis[EVENTS].counts.roundTrips;
+    return this.events.counts.roundTrips;
   }
 
   openOwned(...args: Parameters<typeof makeOwned>): ReturnType<ChainDeps["openOwned"]> {
@@ -483,21 +462,17 @@ class RedisChainDeps implements ChainDeps {
   }
 
   makeConnection(): PooledConnection {
-    const { redis } = this;
+    const { redis, events } = this;
     const { PooledConnection } = leasing.get();
-    return new PooledConnection(redis.options, makeConnector(redis, makeClient), redis[EVENTS]);
+    return new PooledConnection(redis.options, makeConnector(redis, makeClient), events);
   }
 
   onEntry(top: Dispatcher): void {
     this.redis[CHAIN] = top;
   }
 
-  get mergerOwner(): RedisEvents {
-    return this.redis[EVENTS];
-  }
-
   onGathered(ms: number): void {
-    tellGathered(ms, this.redis[SOURCE]);
+    tellGathered(ms, this);
   }
 }
 

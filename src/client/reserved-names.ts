@@ -44,7 +44,6 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   ...OF_EVENTS,
 ]);
 
-/** Throws a `ReservedNameError` for a reserved name. */
 export function refuseReserved(name: string): void {
   if (RESERVED_NAMES.has(name)) throw new ReservedNameError(name);
 }

@@ -196,11 +196,6 @@ export function readBounds(admission: Admission | null): BoundStats | null {
   return Object.freeze({ commands, bytes, waiting: waitingCount });
 }
 
-/** @param caching Null without the option `cache`. */
-export function readCache(caching: { stats(): CacheStats } | null): CacheStats | null {
-  return caching === null ? null : Object.freeze(caching.stats());
-}
-
 export function readLink(link: Link, counts: ConnectionCounts, surroundings: Surroundings): LinkStats {
   const { status, server, gathered, lease } = surroundings;
   const { connection, offline, inFlight, queue } = link;

@@ -13,7 +13,6 @@ import { label } from "../util/label";
  * @section clusters
  */
 export class ClusterAllFailedError extends SluiceError {
-  override readonly code: ErrorCode = "CLUSTER_ALL_FAILED";
   constructor(
     /** The error of the node that failed last. */
     readonly lastNodeError: Error | undefined,
@@ -30,9 +29,7 @@ export class ClusterAllFailedError extends SluiceError {
  * @advice the client asks other nodes; if all fail, this is a reason of `CLUSTER_ALL_FAILED`
  * @section clusters
  */
-export class TopologyError extends SluiceError {
-  override readonly code: ErrorCode = "TOPOLOGY";
-}
+export class TopologyError extends SluiceError {}
 
 /**
  * A node did not return the slot table within `slotsRefreshTimeout`.
@@ -41,7 +38,6 @@ export class TopologyError extends SluiceError {
  * @section clusters
  */
 export class TopologyTimeoutError extends SluiceError {
-  override readonly code: ErrorCode = "TOPOLOGY_TIMEOUT";
   constructor() {
     super("timeout");
   }
@@ -54,7 +50,6 @@ export class TopologyTimeoutError extends SluiceError {
  * @section clusters
  */
 export class TooManyRedirectionsError extends SluiceError {
-  override readonly code: ErrorCode = "TOO_MANY_REDIRECTIONS";
   constructor(
     lastError: Error,
     /** The nodes that the command was sent to, in order. */
@@ -73,9 +68,7 @@ export class TooManyRedirectionsError extends SluiceError {
  * again
  * @section single commands
  */
-export class RedirectionsOutcomeUnknownError extends TooManyRedirectionsError {
-  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
-}
+export class RedirectionsOutcomeUnknownError extends TooManyRedirectionsError {}
 
 /**
  * The cluster client cannot reach any node, or it is closing. `cause` is the reason.
@@ -84,7 +77,6 @@ export class RedirectionsOutcomeUnknownError extends TooManyRedirectionsError {
  * @section clusters
  */
 export class ClusterUnavailableError extends SluiceError {
-  override readonly code: ErrorCode = "CLUSTER_UNAVAILABLE";
   constructor(options?: ErrorOptions) {
     super("None of startup nodes is available", options);
   }
@@ -97,7 +89,6 @@ export class ClusterUnavailableError extends SluiceError {
  * @section single commands
  */
 export class ClusterNotReadyError extends SluiceError {
-  override readonly code: ErrorCode = "OFFLINE_QUEUE_DISABLED";
   constructor() {
     super("Cluster isn't ready and enableOfflineQueue options is false");
   }
@@ -110,7 +101,6 @@ export class ClusterNotReadyError extends SluiceError {
  * @section clusters
  */
 export class ClusterEndedError extends AbortError {
-  override readonly code: ErrorCode = "CLUSTER_ENDED";
   constructor(options?: ErrorOptions) {
     super("Cluster is ended.", options);
   }
@@ -123,9 +113,7 @@ export class ClusterEndedError extends AbortError {
  * again
  * @section single commands
  */
-export class ClusterEndedOutcomeUnknownError extends ClusterEndedError {
-  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
-}
+export class ClusterEndedOutcomeUnknownError extends ClusterEndedError {}
 
 /**
  * The keys of a transaction are in different slots, so no single node can run it. Nothing was sent.
@@ -134,7 +122,6 @@ export class ClusterEndedOutcomeUnknownError extends ClusterEndedError {
  * @section clusters
  */
 export class CrossSlotTransactionError extends SluiceError {
-  override readonly code: ErrorCode = "CROSS_SLOT_TRANSACTION";
   constructor(first: string, second: string) {
     super(
       `All keys of a transaction must be in one slot, but "${first}" and "${second}" are in different slots. Nothing was sent. Give the keys the same {hash tag}.`,
@@ -149,7 +136,6 @@ export class CrossSlotTransactionError extends SluiceError {
  * @section clusters
  */
 export class OpenTransactionError extends SluiceError {
-  override readonly code: ErrorCode = "OPEN_TRANSACTION";
   constructor() {
     super(
       "A cluster client sends a transaction as a whole. Queue it with multi() or pipeline().multi(), and send it with exec().",
@@ -163,9 +149,7 @@ export class OpenTransactionError extends SluiceError {
  * @advice none is needed
  * @section clusters
  */
-export class ConnectAbandonedError extends SluiceError {
-  override readonly code: ErrorCode = "CONNECT_ABANDONED";
-}
+export class ConnectAbandonedError extends SluiceError {}
 
 /**
  * The cluster client has no connection for subscriptions.
@@ -174,7 +158,6 @@ export class ConnectAbandonedError extends SluiceError {
  * @section clusters
  */
 export class NoSubscriberError extends AbortError {
-  override readonly code: ErrorCode = "NO_SUBSCRIBER";
   constructor(message = "No subscriber for the cluster", options?: ErrorOptions) {
     super(message, options);
   }
@@ -187,7 +170,6 @@ export class NoSubscriberError extends AbortError {
  * @section clusters
  */
 export class RefreshVoidError extends SluiceError {
-  override readonly code: ErrorCode = "REFRESH_VOID";
   constructor() {
     super("Cluster is disconnected.");
   }
@@ -199,28 +181,29 @@ export class RefreshVoidError extends SluiceError {
  * @advice send the command to each node of `cluster.nodes()`
  * @section clusters
  */
-export class AnswersDifferError extends SluiceError {
-  override readonly code: ErrorCode = "ANSWERS_DIFFER";
-}
+export class AnswersDifferError extends SluiceError {}
 
-// The names that programs and logs show. The API fixes those that differ from the class.
-label({
-  AnswersDifferError,
-  ClusterAllFailedError,
-  CrossSlotTransactionError,
-  OpenTransactionError,
-  TopologyError,
+// The API fixes the names that differ from the class.
+label<ErrorCode>(null, {
+  ANSWERS_DIFFER: { AnswersDifferError },
+  CLUSTER_ALL_FAILED: { ClusterAllFailedError },
+  CROSS_SLOT_TRANSACTION: { CrossSlotTransactionError },
+  OPEN_TRANSACTION: { OpenTransactionError },
+  TOPOLOGY: { TopologyError },
 });
-label({ ClusterEndedError, ClusterEndedOutcomeUnknownError, NoSubscriberError }, "AbortError");
-label(
-  {
-    ClusterNotReadyError,
-    ClusterUnavailableError,
-    RedirectionsOutcomeUnknownError,
-    RefreshVoidError,
-    TooManyRedirectionsError,
-    TopologyTimeoutError,
-  },
-  "Error",
-);
-label({ ConnectAbandonedError }, "RedisError");
+label<ErrorCode>("AbortError", {
+  CLUSTER_ENDED: { ClusterEndedError },
+  OUTCOME_UNKNOWN: { ClusterEndedOutcomeUnknownError },
+  NO_SUBSCRIBER: { NoSubscriberError },
+});
+label<ErrorCode>("Error", {
+  OFFLINE_QUEUE_DISABLED: { ClusterNotReadyError },
+  CLUSTER_UNAVAILABLE: { ClusterUnavailableError },
+  OUTCOME_UNKNOWN: { RedirectionsOutcomeUnknownError },
+  REFRESH_VOID: { RefreshVoidError },
+  TOO_MANY_REDIRECTIONS: { TooManyRedirectionsError },
+  TOPOLOGY_TIMEOUT: { TopologyTimeoutError },
+});
+label<ErrorCode>("RedisError", {
+  CONNECT_ABANDONED: { ConnectAbandonedError },
+});

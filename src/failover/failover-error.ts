@@ -10,7 +10,6 @@ import { label } from "../util/label";
  * @section connections
  */
 export class DatabaseLostError extends SluiceError {
-  override readonly code: ErrorCode = "DATABASE_LOST";
   constructor(
     /** `host:port` of the lost database. */
     readonly server: string,
@@ -22,4 +21,6 @@ export class DatabaseLostError extends SluiceError {
   }
 }
 
-label({ DatabaseLostError });
+label<ErrorCode>(null, {
+  DATABASE_LOST: { DatabaseLostError },
+});

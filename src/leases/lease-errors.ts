@@ -12,7 +12,6 @@ import { label } from "../util/label";
  * @section single commands
  */
 export class LeaseReleasedError extends SluiceError {
-  override readonly code: ErrorCode = "LEASE_RELEASED";
   constructor() {
     super(
       "The leased connection was released, so the command was not sent. Send it before release(), or use the client.",
@@ -27,7 +26,6 @@ export class LeaseReleasedError extends SluiceError {
  * @section single commands
  */
 export class LeaseTimeoutError extends SluiceError {
-  override readonly code: ErrorCode = "LEASE_TIMEOUT";
   constructor(max: number, waitMs: number) {
     super(
       `All ${max} connections of the pool stayed leased for ${waitMs} ms. Release them sooner, or raise "max" or "waitMs" of the option "leases".`,
@@ -42,7 +40,6 @@ export class LeaseTimeoutError extends SluiceError {
  * @section single commands
  */
 export class LeaseAbortedError extends AbortError {
-  override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
   constructor(reason: unknown) {
     super("The signal of lease() was aborted, so no connection is leased. The cause is its reason.", {
       cause: reason,
@@ -57,7 +54,6 @@ export class LeaseAbortedError extends AbortError {
  * @section single commands
  */
 export class TransactionConflictError extends SluiceError {
-  override readonly code: ErrorCode = "TRANSACTION_CONFLICT";
   constructor(attempts: number) {
     super(
       `A watched key changed during each of ${attempts} attempts, so the transaction did not run. Raise "attempts", or use a script.`,
@@ -72,7 +68,6 @@ export class TransactionConflictError extends SluiceError {
  * @section single commands
  */
 export class LockLostError extends SluiceError {
-  override readonly code: ErrorCode = "LOCK_LOST";
   constructor(key: string) {
     super(
       `The lock "${key}" is lost: it expired, or another client deleted or took it. Stop the work that it protects.`,
@@ -87,7 +82,6 @@ export class LockLostError extends SluiceError {
  * @section single commands
  */
 export class LockTimeoutError extends SluiceError {
-  override readonly code: ErrorCode = "LOCK_TIMEOUT";
   constructor(key: string, waitMs: number, wasHeld: boolean) {
     super(
       wasHeld
@@ -104,7 +98,6 @@ export class LockTimeoutError extends SluiceError {
  * @section single commands
  */
 export class LockAbortedError extends AbortError {
-  override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
   constructor(reason: unknown) {
     super("The signal of lock() was aborted, so the lock is not held. The cause is its reason.", {
       cause: reason,
@@ -120,7 +113,6 @@ export class LockAbortedError extends AbortError {
  * @section single commands
  */
 export class ConsumerGroupMissingError extends SluiceError {
-  override readonly code: ErrorCode = "CONSUMER_GROUP_MISSING";
   constructor(group: string, cause: unknown) {
     super(
       `The stream or the consumer group "${group}" does not exist, and consume() has the option "create: false". Create the group with XGROUP CREATE, or remove the option.`,
@@ -137,7 +129,6 @@ export class ConsumerGroupMissingError extends SluiceError {
  * @section single commands
  */
 export class MessageTakenError extends SluiceError {
-  override readonly code: ErrorCode = "MESSAGE_TAKEN";
   constructor() {
     super(
       'Another consumer has claimed the message, because it was not renewed within "claimIdleMs". Stop the work on it.',
@@ -145,14 +136,16 @@ export class MessageTakenError extends SluiceError {
   }
 }
 
-// The names that programs and logs show. The API fixes those that differ from the class.
-label({
-  ConsumerGroupMissingError,
-  LeaseReleasedError,
-  LeaseTimeoutError,
-  LockLostError,
-  LockTimeoutError,
-  MessageTakenError,
-  TransactionConflictError,
+// The API fixes the names that differ from the class.
+label<ErrorCode>(null, {
+  CONSUMER_GROUP_MISSING: { ConsumerGroupMissingError },
+  LEASE_RELEASED: { LeaseReleasedError },
+  LEASE_TIMEOUT: { LeaseTimeoutError },
+  LOCK_LOST: { LockLostError },
+  LOCK_TIMEOUT: { LockTimeoutError },
+  MESSAGE_TAKEN: { MessageTakenError },
+  TRANSACTION_CONFLICT: { TransactionConflictError },
 });
-label({ LeaseAbortedError, LockAbortedError }, "AbortError");
+label<ErrorCode>("AbortError", {
+  ABORTED_BY_SIGNAL: { LeaseAbortedError, LockAbortedError },
+});

@@ -10,7 +10,7 @@ import { Connection, type ConnectionDeps, type ConnectionOptions } from "../conn
 import { serverFor } from "../connection/flush-encoder";
 import { request } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
-import { ConnectionClosedError, MaintenanceRefusedError, ReplyError } from "../errors";
+import { ConnectionClosedError } from "../errors";
 import type { Link } from "../link/link";
 import type { LinkDeps, LinkMover } from "../link/link-options";
 import { withServerName } from "../link/socket-options";
@@ -28,7 +28,7 @@ import {
   type RoleDeps,
 } from "./connection-roles";
 import { isDrained, isHeldUp, lastOwed } from "./drained";
-import { endpointType } from "./endpoint-type";
+import { askForNotices } from "./notice-request";
 import { type Address, type Notice, readNotice } from "./notices";
 import { Overlap } from "./overlap";
 import {
@@ -249,13 +249,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   private askForNotices(connection: Connection): void {
     if (!this.owner.wantsNotices || connection.shape.protocol !== 3) return;
-    const { remoteAddress } = (connection.socket ?? {}) as { remoteAddress?: string };
-    const type = endpointType(remoteAddress, Boolean(this.link.options.tls));
-    const words = ["MAINT_NOTIFICATIONS", "ON", "moving-endpoint-type", type];
-    void request(connection, "client", words).then(({ error }) => {
-      if (!(error instanceof ReplyError) || !this.owner.isRequired) return;
-      this.link.report("error", new MaintenanceRefusedError(this.link.server, error));
-    });
+    askForNotices(connection, this.link, this.owner.isRequired);
   }
 
   // --- the change ------------------------------------------------------------------------------

@@ -1,8 +1,6 @@
-/**
- * Connects the client with `sluice/otel`, which no client loads: an object that all copies of the client in one
- * process share, however they are bundled. Not public; the number in its key is the version of its shape.
- */
+/** Connects the client with `sluice/otel`, which no client loads. Not public. */
 
+import { processWide } from "../util/process-wide";
 import type { ServerContext } from "./channels";
 
 /** Receives the outcome of a call. */
@@ -64,14 +62,6 @@ interface Hooks {
   left: ((client: ObservedClient) => void) | null;
 }
 
-const KEY = Symbol.for("sluice.hooks.1");
-
-const shared = globalThis as unknown as Record<symbol, Hooks>;
-if (shared[KEY] === undefined) {
-  const made: Hooks = { call: null, batch: null, gathered: null, clients: new Set(), left: null };
-  // A getter, because Jest empties objects that a test file leaves as values on the global object, even if
-  // clients still use them.
-  Object.defineProperty(shared, KEY, { get: () => made });
-}
-
-export const hooks = shared[KEY] as Hooks;
+export const hooks: Hooks = processWide("sluice.hooks.1", () => {
+  return { call: null, batch: null, gathered: null, clients: new Set(), left: null };
+});

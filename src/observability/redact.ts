@@ -25,29 +25,24 @@ const SHOWN_ALL = words(
 /** Commands of the list above whose later arguments contain code, values or options of the caller. */
 const SHOWN_FIRST_ALONE = /^(?:getex|script|function|command)$/i;
 
-/** The arguments of a command that may be shown: from `first` up to `end`. */
-interface Shown {
-  readonly first: number;
-  readonly end: number;
-}
-
 /** The arguments of a command for a tracer: possible values are replaced by "?". */
 export function redactArguments(commandName: string, args: readonly unknown[]): string[] {
   if (carriesCredentials(commandName, args)) return args.map(() => HIDDEN);
-  const { first, end } = shownOf(commandName, args);
+  const [first, end] = shownOf(commandName, args);
   return args.map((argument, index) => (index >= first && index < end ? String(argument) : HIDDEN));
 }
 
-function shownOf(commandName: string, args: readonly unknown[]): Shown {
+/** The arguments that may be shown: from the first number up to the second one. */
+function shownOf(commandName: string, args: readonly unknown[]): readonly [first: number, end: number] {
   if (/^eval/i.test(commandName)) {
     const keys = Number(args[1]);
     const first = /^evalsha/i.test(commandName) ? 0 : 1;
-    return { first, end: Number.isInteger(keys) && keys >= 0 ? 2 + keys : 0 };
+    return [first, Number.isInteger(keys) && keys >= 0 ? 2 + keys : 0];
   }
-  if (/^ECHO/i.test(commandName)) return { first: 0, end: 0 };
-  if (SHOWN_FIRST.test(commandName) || SHOWN_FIRST_ALONE.test(commandName)) return { first: 0, end: 1 };
-  if (SHOWN_FIRST_TWO.test(commandName)) return { first: 0, end: 2 };
-  return { first: 0, end: SHOWN_ALL.test(commandName) ? Number.POSITIVE_INFINITY : 0 };
+  if (/^ECHO/i.test(commandName)) return [0, 0];
+  if (SHOWN_FIRST.test(commandName) || SHOWN_FIRST_ALONE.test(commandName)) return [0, 1];
+  if (SHOWN_FIRST_TWO.test(commandName)) return [0, 2];
+  return [0, SHOWN_ALL.test(commandName) ? Number.POSITIVE_INFINITY : 0];
 }
 
 /** Attaches the command to an error of the server and masks credentials that its message repeats. */

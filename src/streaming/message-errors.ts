@@ -15,7 +15,6 @@ function shownNames([first, ...others]: readonly string[]): string {
  * @section single commands
  */
 export class MessagesOverflowError extends SluiceError {
-  override readonly code: ErrorCode = "MESSAGES_OVERFLOW";
   constructor(
     readonly names: readonly string[],
     maxBuffered: number,
@@ -33,7 +32,6 @@ export class MessagesOverflowError extends SluiceError {
  * @section single commands
  */
 export class KeyspaceEventsOffError extends SluiceError {
-  override readonly code: ErrorCode = "KEYSPACE_EVENTS_OFF";
   constructor(server: string, flags: string, needed: string) {
     super(
       `The server ${server} does not send the keyspace notifications of keyspaceEvents(): its notify-keyspace-events is "${flags}". Set it to "${needed}" and the classes of events, for example with CONFIG SET notify-keyspace-events "${needed}A", on every server and in its configuration file.`,
@@ -41,4 +39,7 @@ export class KeyspaceEventsOffError extends SluiceError {
   }
 }
 
-label({ KeyspaceEventsOffError, MessagesOverflowError });
+label<ErrorCode>(null, {
+  KEYSPACE_EVENTS_OFF: { KeyspaceEventsOffError },
+  MESSAGES_OVERFLOW: { MessagesOverflowError },
+});

@@ -20,7 +20,6 @@ export function parseWhole(value: unknown): number | null {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
 }
 
-/** The number of a port, or null if it is invalid. */
 export function parsePort(port: unknown): number | null {
   const number = parseWhole(port);
   return number !== null && number > 0 && number <= HIGHEST_PORT ? number : null;

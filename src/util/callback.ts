@@ -13,7 +13,6 @@ export function takeCallback(args: unknown[]): Callback<unknown> | null {
   return typeof args[args.length - 1] === "function" ? (args.pop() as Callback<unknown>) : null;
 }
 
-/** Calls a callback of the user. */
 export function callSafely<T>(callback: Callback<T>, error: Error | null, result?: T): void {
   try {
     if (error !== null) callback(error);
@@ -24,7 +23,6 @@ export function callSafely<T>(callback: Callback<T>, error: Error | null, result
   }
 }
 
-/** Receives an outcome: `[null, result]` or `[error]`. */
 export type Teller = (outcome: readonly [error: Error | null, result?: unknown]) => void;
 
 /**

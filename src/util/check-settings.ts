@@ -28,7 +28,6 @@ export function checkSettings<Settings extends object>(
   }
 }
 
-/** Throws an `OptionError` for an invalid argument. */
 export function checkArgument(call: string, name: string, value: unknown, check: Check): void {
   const expected = check(value);
   if (expected !== null)

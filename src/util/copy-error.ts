@@ -59,7 +59,6 @@ export class OneCause {
   }
 }
 
-/** The errors of one cause, one after another. */
 export function withOneStack(make: () => Error): () => Error {
   const cause = new OneCause();
   return () => cause.next("", make);

@@ -6,7 +6,6 @@
 
 export type Argument = string | Buffer;
 
-/** Shown in place of a credential. */
 export const MASK = "***";
 
 /** Commands with arguments that may be credentials. Of CONFIG, the group, only SET. */
@@ -38,13 +37,12 @@ const FIXED_MESSAGE = new RegExp(
   ].join("|")})$`,
 );
 
-/** A command as errors show it. */
-interface ShownCommand {
+/** The command that an error belongs to. The arguments of commands that can carry credentials are masked. */
+export interface ErrorCommand {
   readonly name: string;
-  readonly args: readonly Argument[];
+  readonly args: readonly (string | Buffer)[];
 }
 
-/** Whether the arguments of this command may be credentials. */
 export function carriesCredentials(name: string, args: readonly unknown[]): boolean {
   const found = CARRIER.exec(name);
   if (found === null) return false;
@@ -53,7 +51,7 @@ export function carriesCredentials(name: string, args: readonly unknown[]): bool
 }
 
 /** The command with its credentials masked; the original arguments if there is nothing to hide. */
-export function describeCommand(name: string, args: readonly Argument[]): ShownCommand {
+export function describeCommand(name: string, args: readonly Argument[]): ErrorCommand {
   if (!carriesCredentials(name, args)) return { name, args };
   return { name: maskName(name, args), args: args.map(() => MASK) };
 }

@@ -12,12 +12,10 @@ const TICK_MS = 8;
 
 const NO_TICK = -1;
 
-/** An object with a time limit. */
 export interface Expiring {
   onExpired(): void;
 }
 
-/** A scheduled time limit; pass it to `cancel`. */
 export class Deadline {
   /** Its index in the list of its tick; -1 once expired or cancelled. */
   position = 0;
@@ -30,7 +28,6 @@ export class Deadline {
   ) {}
 }
 
-/** The clock and the timers of `Deadlines`. */
 export interface TimeSource {
   clockMs(): number;
   startTimer(work: () => void, delayMs: number): NodeJS.Timeout;

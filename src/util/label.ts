@@ -1,24 +1,27 @@
-/** Names of error classes, as programs and logs show them. */
+/** What programs and logs show of the errors of a class: its name, and the name and the code of its errors. */
 
 interface ErrorClass {
   readonly name: string;
   readonly prototype: Error;
 }
 
+type Classes = Readonly<Record<string, ErrorClass>>;
+
 /**
- * Sets the names of classes that minification has changed, and the name of their errors.
- * @param name Without it, the errors have the name of their class.
+ * Sets the names of classes that minification has changed, and the names and codes of their errors.
+ * @param name With null, the errors have the name of their class.
+ * @param classes By the code of their errors.
  */
-export function label(classes: Readonly<Record<string, ErrorClass>>, name?: string): void {
-  for (const [className, errorClass] of Object.entries(classes)) {
-    const { prototype } = errorClass;
-    // V8 takes twice as long to create an error of a class whose name was defined again.
-    if (errorClass.name !== className)
-      Object.defineProperty(errorClass, "name", { value: className, configurable: true });
-    Object.defineProperty(prototype, "name", {
-      value: name ?? className,
-      configurable: true,
-      writable: true,
-    });
-  }
+export function label<Code extends string>(
+  name: string | null,
+  classes: { readonly [code in Code]?: Classes },
+): void {
+  for (const [code, ofCode] of Object.entries<Classes | undefined>(classes))
+    for (const [className, errorClass] of Object.entries(ofCode ?? {})) {
+      // V8 takes twice as long to create an error of a class whose name was defined again.
+      if (errorClass.name !== className)
+        Object.defineProperty(errorClass, "name", { value: className, configurable: true });
+      for (const [key, value] of Object.entries({ name: name ?? className, code }))
+        Object.defineProperty(errorClass.prototype, key, { value, configurable: true, writable: true });
+    }
 }

@@ -102,8 +102,6 @@ export async function within<Result>(
   }
 }
 
-// --- the clock of the user -------------------------------------------------------------------
-
 /** Like `clockMs`, by the current global clock, which may be faked. */
 export function userClockMs(): number {
   return globalThis.performance.now();

@@ -9,7 +9,7 @@ import type { Admission, Bounds } from "../../link/admission";
 import { OwnWrites, WriteNotes, WriteObserver } from "../../replicas/own-writes";
 import { type CacheView, NO_CACHE } from "../cache-view";
 import type { CachedClient, Caching } from "../caching";
-import { loadParts, makeAdmission, openCaching } from "../chain";
+import { loadParts, openAdmission, openCaching } from "../chain";
 import type { RedisOptions } from "../options/redis-options";
 
 export type { CacheView } from "../cache-view";
@@ -47,7 +47,7 @@ export class ClusterChain {
   joinTo(router: Dispatcher, bounds: Bounds | undefined, readsReplicas: boolean): Dispatcher {
     const { writes } = this;
     const noting = writes === null || !readsReplicas ? router : new WriteObserver(router, writes);
-    if (bounds !== undefined) this.admission = makeAdmission(noting, bounds);
+    this.admission = openAdmission(bounds, noting);
     const next = this.admission ?? noting;
     if (this.caching === null) return next;
     this.caching.cache.next = next;

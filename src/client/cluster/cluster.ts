@@ -41,7 +41,7 @@ import {
   noteClient,
   Redis,
 } from "../redis";
-import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
+import { type ClusterStats, readBounds, readCluster, readCommands, shownOf } from "../stats";
 import {
   IS_SUBSCRIBED,
   type KeyspaceEvents,
@@ -310,13 +310,14 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
 
   /** Metrics of the client: totals and, in `nodes`, each node. See docs/observability.md. */
   stats(): ClusterStats {
+    const { admission, caching } = this[PARTS];
     const { redirector, lifecycle, retries, counts } = this[WIRING];
     const nodes = this[WIRING].viewsOf("all");
     return readCluster({
       status: this.status,
-      commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
-      bounds: readBounds(this[PARTS].admission),
-      cache: readCache(this[PARTS].caching?.cache ?? null),
+      commands: readCommands(this[TALLY], caching?.cache.answeredCalls ?? 0),
+      bounds: readBounds(admission),
+      cache: caching && Object.freeze(caching.cache.stats()),
       nodes: nodes.map((node) => linkStatsOf(node)),
       counts,
       redirects: redirector.counts,

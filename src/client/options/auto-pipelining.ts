@@ -14,7 +14,6 @@ export type AutoPipeliningOptions = Pick<
 /** Two runs of the longest kind; 128 and 384 were not faster (docs/decisions/0016). */
 const PIECE_COMMANDS = 256;
 
-/** The settings of the auto-pipeliner, or null when it is off. */
 export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipelinerOptions | null {
   const setting = options.enableAutoPipelining;
   if (!setting) return null;
@@ -47,7 +46,6 @@ function leavesInPieces({ merge, coalesce, maxCommands, maxBytes }: AutoPipelini
   return coalesce !== true && Boolean(merge);
 }
 
-/** Commands that the options exclude from automatic pipelines. */
 function ignoredNames(options: AutoPipeliningOptions): ReadonlySet<string> {
   return new Set((options.autoPipeliningIgnoredCommands ?? []).map((name) => name.toLowerCase()));
 }

@@ -40,7 +40,6 @@ export function completeOptions(options: OptionRecord, given: OptionRecord): Opt
   return options;
 }
 
-/** Calls `onChange` whenever one of these properties is set. */
 export function observeOptions(
   options: object,
   names: readonly string[],

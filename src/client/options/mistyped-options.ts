@@ -77,7 +77,6 @@ export function warnAboutAddress(address: Readonly<Record<string, unknown>>): vo
   }
 }
 
-/** Options of a cluster client. */
 export function warnAboutClusterOptions(options: object): void {
   warnAboutNames(options, (name) => Object.hasOwn(CLUSTER_OPTIONS, name) || LIMITS_OF_CLUSTERS.has(name));
 }
@@ -99,8 +98,6 @@ function warnAboutName(name: string, advice: string): void {
 }
 
 function adviceOn(name: string, value: unknown, options: object): string | undefined {
-  if (name === "connections" && dividesConnections(value))
-    return "send large values over a second client: redis.duplicate()";
   if (name === "url" || name === "connectionString") return adviceOnUrl(value, options);
   if (name === "hostname") return hasAddress(options) ? undefined : MEANS_HOST;
   if (name === "socket") return adviceOnSocket(value);
@@ -129,12 +126,6 @@ function adviceOnSocket(socket: unknown): string | undefined {
   return "set host, port, path, tls, connectTimeout and retryStrategy beside the other options";
 }
 
-/** The option that divided commands among several connections in prerelease versions; see decision 0015. */
-function dividesConnections(value: unknown): boolean {
-  return typeof value === "object" && value !== null && ("lanes" in value || "bulk" in value);
-}
-
-/** The option whose name resembles an unknown name. */
 export function meantBy(name: string): string | undefined {
   if (KNOWN.has(name)) return undefined;
   const sought = bare(name);

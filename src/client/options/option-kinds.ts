@@ -8,11 +8,9 @@ import { OptionError } from "../../errors";
 import { MASK } from "../../util/credentials";
 import { warnOnce } from "./option-warnings";
 
-type Check = (name: string, value: unknown) => void;
-
 export interface Kind {
   /** Throws an `OptionError` for an invalid value. Never called with null or undefined. */
-  readonly check: Check | null;
+  readonly check: (name: string, value: unknown) => void;
   /** Converts the text of an item in the query of a URL. Throws an `OptionError` for invalid text. */
   readonly parse: (name: string, text: string) => unknown;
 }
@@ -39,7 +37,7 @@ function parseSwitch(name: string, text: string): unknown {
   return value;
 }
 
-export const ANY: Kind = { check: null, parse: asText };
+export const ANY: Kind = { check() {}, parse: asText };
 export const LIST = kind(Array.isArray, "expected a list", asText);
 /** A boolean. Text such as "false" counts as true, as in ioredis, and produces a warning. */
 export const SWITCH: Kind = {
@@ -101,7 +99,7 @@ export function oneOf(...values: readonly unknown[]): Kind {
 export function settings(
   kinds: Readonly<Record<string, Kind>>,
   others: readonly unknown[] = [],
-  checkTogether?: Check,
+  checkTogether: Kind["check"] = () => {},
 ): Kind {
   const names = Object.keys(kinds).join(", ");
   return {
@@ -114,9 +112,9 @@ export function settings(
         const kind = kinds[setting];
         const path = `${name}.${setting}`;
         if (kind === undefined) throw new OptionError(`Invalid option ${path}: expected one of ${names}`);
-        if (one !== undefined && one !== null) kind.check?.(path, one);
+        if (one !== undefined && one !== null) kind.check(path, one);
       }
-      checkTogether?.(name, value);
+      checkTogether(name, value);
     },
     parse: oneOf(...others).parse,
   };

@@ -42,7 +42,6 @@ const WINDOW = settings(
   },
   [true, false, "adaptive"],
 );
-const RETRY_POLICY = oneOf(...RETRY_POLICIES);
 
 /** Options of both clients. */
 const COMMON_OPTIONS = {
@@ -58,7 +57,7 @@ const COMMON_OPTIONS = {
   lazyConnect: SWITCH,
   natMap: ANY,
   readYourWrites: atLeast(0),
-  retryPolicy: RETRY_POLICY,
+  retryPolicy: oneOf(...RETRY_POLICIES),
   scaleReads: ANY,
   scripts: ANY,
   showFriendlyErrorStack: SWITCH,
@@ -129,7 +128,6 @@ export const REDIS_OPTIONS = {
   watchdog: settings({ idleMs: atLeast(0), probeTimeoutMs: atLeast(1) }, [true, false]),
 } as const satisfies Record<string, Kind>;
 
-/** Options of `Cluster`. */
 export const CLUSTER_OPTIONS = {
   ...COMMON_OPTIONS,
   clusterNodeRetryStrategy: FUNCTION,
@@ -157,16 +155,14 @@ const BY_NAME: Readonly<Record<string, Kind>> = {
   ...CLUSTER_OPTIONS,
   ...REDIS_OPTIONS,
 };
-const CHECKED = Object.entries(BY_NAME).filter(([, { check }]) => check !== null);
 
 /** Checks the options, and gives null and a number their meaning. Throws an `OptionError`. */
 export function checkOptions(options: OptionRecord): void {
   if (options["keyPrefix"] === null) options["keyPrefix"] = "";
   if (typeof options["keyPrefix"] === "number") options["keyPrefix"] = String(options["keyPrefix"]);
   if (options["bounds"] === null) options["bounds"] = undefined;
-  for (const [name, { check }] of CHECKED) {
-    const value = options[name];
-    if (value !== undefined && value !== null) check?.(name, value);
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined && value !== null) BY_NAME[name]?.check(name, value);
   }
 }
 

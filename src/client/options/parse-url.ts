@@ -22,15 +22,13 @@ export interface UrlParts {
 
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 const SOCKET_PATH = /^(?:\/(?!\/)|\.\.?\/)/;
-/** `unix:/path`, as ioredis reads it. */
-const UNIX_PATH = /^unix:(?=\/(?!\/))/i;
+/** ioredis also reads `unix:/path`. */
+const UNIX = /^(?:redis\+)?unix:(?:\/\/|(?=\/))/i;
 export const WHOLE_NUMBER = /^\s*[+-]?\d+\s*$/;
 
 const SERVER_SCHEMES = new Set(["redis", "rediss", "valkey", "valkeys"]);
 const TLS_SCHEMES = new Set(["rediss", "valkeys"]);
-const SOCKET_SCHEMES = new Set(["unix", "redis+unix"]);
 
-/** True for addresses with a TLS scheme. */
 export function isTlsUrl(text: string): boolean {
   return TLS_SCHEMES.has(schemeOf(text) ?? "");
 }
@@ -46,13 +44,12 @@ export function parseUrl(input: string): UrlParts {
   if (text === "") return {};
   if (WHOLE_NUMBER.test(text)) return { port: text };
   if (SOCKET_PATH.test(text)) return parseSocketPath(text);
-  if (UNIX_PATH.test(text)) return parseSocketPath(decode(text.replace(UNIX_PATH, "")));
+  if (UNIX.test(text)) return parseSocketPath(decode(text.replace(UNIX, "")));
   if (isIPv6(text)) return { host: text };
   if (text.startsWith("//")) return parseServerUrl(`redis:${text}`);
   const scheme = schemeOf(text);
   if (scheme === null) return parseServerUrl(`redis://${text}`);
   if (SERVER_SCHEMES.has(scheme)) return parseServerUrl(text);
-  if (SOCKET_SCHEMES.has(scheme)) return parseSocketPath(decode(text.slice(scheme.length + 3)));
   throw new OptionError(`Unsupported scheme "${scheme}:" (use redis:, rediss: or unix:)`);
 }
 

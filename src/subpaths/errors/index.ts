@@ -7,5 +7,6 @@ export * from "../../cluster/cluster-errors";
 export * from "../../errors";
 export * from "../../failover/failover-error";
 export * from "../../leases/lease-errors";
+export * from "../../maintenance/maintenance-error";
 export * from "../../part-errors";
 export * from "../../streaming/message-errors";

@@ -63,7 +63,7 @@ describe("Chain", () => {
         throw new Error("no connection");
       },
       onEntry: (top: Dispatcher) => void (entry = top),
-      mergerOwner: { movesOn: () => false, report() {} },
+      events: { movesOn: () => false, report() {} },
     };
     const client = { options, emit: () => true, silentEmit: () => true };
     chain = new Chain(deps as never, client as never);

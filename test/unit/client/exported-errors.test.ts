@@ -6,6 +6,7 @@ import * as errors from "../../../src/errors";
 import * as failoverErrors from "../../../src/failover/failover-error";
 import * as surface from "../../../src/index";
 import * as leaseErrors from "../../../src/leases/lease-errors";
+import * as maintenanceErrors from "../../../src/maintenance/maintenance-error";
 import * as partErrors from "../../../src/part-errors";
 import * as messageErrors from "../../../src/streaming/message-errors";
 import * as subpath from "../../../src/subpaths/errors/index";
@@ -17,6 +18,7 @@ describe("exported errors", () => {
     ...clusterErrors,
     ...failoverErrors,
     ...leaseErrors,
+    ...maintenanceErrors,
     ...messageErrors,
   }).filter(([, value]) => value.prototype instanceof Error);
 

@@ -4,7 +4,6 @@ import { expect } from "chai";
 import {
   type LinkStats,
   readBounds,
-  readCache,
   readCluster,
   readCommands,
   readLink,
@@ -141,14 +140,11 @@ describe("stats", () => {
     expect(stats.errors).to.deep.equal({ ERR: 2, WRONGTYPE: 1 });
   });
 
-  it("tells of bounds and of a cache where there are some", () => {
-    expect([readBounds(null), readCache(null)]).to.deep.equal([null, null]);
+  it("tells of bounds where there are some", () => {
+    expect(readBounds(null)).to.equal(null);
     const bounds = readBounds({ commands: 1, bytes: 2, waitingCount: 3, queue: "not told" } as never);
     expect(bounds).to.deep.equal({ commands: 1, bytes: 2, waiting: 3 });
-    const cache = readCache({ stats: () => ({ hits: 1 }) as never });
-    expect(cache).to.deep.equal({ hits: 1 });
     expectFrozen(bounds);
-    expectFrozen(cache);
   });
 
   it("shows people no bytes of queues", () => {
