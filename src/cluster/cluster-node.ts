@@ -23,8 +23,6 @@ export type NodeRole = "master" | "slave";
 /** The dispatcher of one node. The cluster client creates it in the shape of an ordinary client. */
 export interface NodeClient extends Dispatcher {
   readonly link: Link;
-  /** Commands collected for the next automatic batch. */
-  readonly gathered: readonly Command[];
   /** No command is collected, queued or in flight. */
   readonly isIdle: boolean;
   /** Sends the collected commands, even if an earlier batch is unanswered. */

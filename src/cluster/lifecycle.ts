@@ -70,6 +70,8 @@ export class Lifecycle {
   /** The number of the current attempt to connect; results of earlier attempts are ignored. */
   private epoch = 0;
   private isLeaving = false;
+  /** New commands are refused, but earlier ones continue. */
+  private isDraining = false;
   /** `close` was emitted; the next event is another attempt or the end. */
   private isClosed = false;
   /** The error of the last attempt; the cause of the errors for refused commands. */
@@ -124,7 +126,7 @@ export class Lifecycle {
     if (this.status !== "ready") return;
     this.isLeaving = true;
     this.deps.router.isOpen = false;
-    this.deps.router.isDraining = true;
+    this.isDraining = true;
     this.setStatus("disconnecting");
   }
 
@@ -155,7 +157,7 @@ export class Lifecycle {
 
   admit(commands: readonly Command[]): void {
     const { status } = this;
-    if (status === "end" || this.deps.router.isDraining) {
+    if (status === "end" || this.isDraining) {
       for (const command of commands) command.fail(new ConnectionClosedError());
       return;
     }
@@ -276,7 +278,7 @@ export class Lifecycle {
   private shut(isForGood: boolean): void {
     this.retry?.stop();
     this.deps.router.isOpen = false;
-    this.deps.router.isDraining = false;
+    this.isDraining = false;
     this.deps.retries.pause();
     this.deps.pool.isSealed = true;
     this.deps.refresher.stop();

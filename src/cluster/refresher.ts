@@ -143,28 +143,24 @@ export class Refresher {
 
   /** The reason that a node gives for not serving, or null. A failed question counts as serving. */
   async reasonAgainst(): Promise<Error | null> {
-    let reason: Error | null = null;
-    for (const informant of this.candidates().flat().slice(0, MOST_ASKED)) {
-      reason = await this.reasonOf(informant);
-      // An unreachable node says nothing about the others.
-      if (reason === null || reason.cause === undefined) return reason;
+    let silence: Error | null = null;
+    for (const { address, client } of this.candidates().flat().slice(0, MOST_ASKED)) {
+      const where = nodeKey(address);
+      try {
+        const info = String(await this.query(client, "INFO"));
+        if (!info.includes("cluster_state:fail")) return null;
+        return new TopologyError(
+          `${where} reports cluster_state:fail. Some slots have no reachable master: check CLUSTER INFO and CLUSTER NODES there`,
+        );
+      } catch (error) {
+        if (!(error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError)) return null;
+        // An unreachable node says nothing about the others.
+        silence = new TopologyError(`${where} serves slots but did not answer CLUSTER INFO`, {
+          cause: error,
+        });
+      }
     }
-    return reason;
-  }
-
-  private async reasonOf(informant: Informant): Promise<Error | null> {
-    const where = nodeKey(informant.address);
-    try {
-      const info = String(await this.query(informant.client, "INFO"));
-      return info.includes("cluster_state:fail")
-        ? new TopologyError(
-            `${where} reports cluster_state:fail. Some slots have no reachable master: check CLUSTER INFO and CLUSTER NODES there`,
-          )
-        : null;
-    } catch (error) {
-      if (!(error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError)) return null;
-      return new TopologyError(`${where} serves slots but did not answer CLUSTER INFO`, { cause: error });
-    }
+    return silence;
   }
 
   /** Messages are being lost, or commands wait, until a better table arrives. */

@@ -81,9 +81,8 @@ class HeldSlot {
   returned: Command[] = [];
   /** New commands, sent after the returned ones. */
   arrivals: Command[] = [];
-  delay: Delay | null = null;
-  delayMs = 0;
-  isHastened = false;
+  /** The delay that it waits for, with its length. News about its owner ends a hastened one. */
+  delay: { readonly timer: Delay; readonly ms: number; readonly isHastened: boolean } | null = null;
   drain: Drain | null = null;
   /** A node did not serve the slot, and no command of it was answered since. */
   isInDoubt = false;
@@ -95,9 +94,8 @@ class HeldSlot {
   }
 
   endDelay(): void {
-    this.delay?.stop();
+    this.delay?.timer.stop();
     this.delay = null;
-    this.delayMs = 0;
   }
 
   endDrain(): void {
@@ -227,7 +225,7 @@ export class RetryQueue {
   onNewOwners(slots: Iterable<number>): void {
     for (const number of slots) {
       const slot = this.held.get(number);
-      if (slot?.isHastened !== true || slot.delay === null) continue;
+      if (slot?.delay?.isHastened !== true) continue;
       slot.endDelay();
       this.reconsider(slot);
     }
@@ -292,15 +290,13 @@ export class RetryQueue {
   /** The slot was not served. Only a delay that is longer than the current one extends the wait. */
   private postpone(slot: HeldSlot, { reason, delayMs }: WaitTerms): void {
     slot.isInDoubt = true;
-    if (delayMs > slot.delayMs) {
+    if (delayMs > (slot.delay?.ms ?? 0)) {
       const goOn = (): void => {
         slot.endDelay();
         this.reconsider(slot);
       };
       slot.endDelay();
-      slot.delayMs = delayMs;
-      slot.isHastened = reason === "not served";
-      slot.delay = this.later(delayMs, goOn);
+      slot.delay = { timer: this.later(delayMs, goOn), ms: delayMs, isHastened: reason === "not served" };
     }
     this.reconsider(slot);
   }

@@ -76,8 +76,6 @@ const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
 export class ClusterRouter implements Dispatcher {
   isOpen = false;
-  /** New commands are refused, but earlier ones continue. */
-  isDraining = false;
   /** The nodes with a bucket in the current batch. */
   private touched: ClusterNode[] = [];
   private isSplitting = false;

@@ -83,7 +83,7 @@ export class SubscriptionReconciler implements Dispatcher {
   private dueMs = 0;
   private ticker: NodeJS.Timeout | undefined;
   private checks = 0;
-  private isActive = false;
+  isActive = false;
   private isUnsettled = false;
 
   constructor(

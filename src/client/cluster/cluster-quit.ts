@@ -46,8 +46,9 @@ function countLeft({ pool, retries, lifecycle }: ClusterWiring): OpenCommands {
   open.addAll(lifecycle.waiting);
   for (const client of pool.allClients()) {
     open.addLink(client.link);
-    open.addAll(client.gathered);
-    for (const link of viewOf(client).redis[PARTS].leasedLinks) open.addLink(link);
+    const { gatheredCommands, leasedLinks } = viewOf(client).redis[PARTS];
+    open.addAll(gatheredCommands);
+    for (const link of leasedLinks) open.addLink(link);
   }
   return open;
 }

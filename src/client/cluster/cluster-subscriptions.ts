@@ -5,7 +5,7 @@
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
-import type { NodePool } from "../../cluster/node-pool";
+import { type NodePool, oneOf } from "../../cluster/node-pool";
 import type { SlotMap } from "../../cluster/slot-map";
 import { AnyNode, type Placement, SlotMasters } from "../../cluster/subscription-placement";
 import {
@@ -38,7 +38,6 @@ export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: SubscriptionReconciler;
   private readonly sharded: SubscriptionReconciler | null;
   private readonly reconcilers: SubscriptionReconciler[] = [];
-  private isStarted = false;
 
   constructor(
     private readonly maxRedirections: number,
@@ -94,19 +93,17 @@ export class ClusterSubscriptions implements Dispatcher {
       ...reports,
       open: ({ address }, supervisor) => deps.views.makeSubscriber(kind, address, supervisor),
     });
+    if (this.reconcilers.some(({ isActive }) => isActive)) reconciler.start();
     this.reconcilers.push(reconciler);
-    if (this.isStarted) reconciler.start();
     return reconciler;
   }
 
   start(): void {
-    this.isStarted = true;
     for (const reconciler of this.reconcilers) reconciler.start();
     this.openLines();
   }
 
   stop(isForGood: boolean): void {
-    this.isStarted = false;
     for (const reconciler of this.reconcilers) reconciler.stop(isForGood);
   }
 
@@ -133,7 +130,6 @@ export class ClusterSubscriptions implements Dispatcher {
     const known = this.deps.pool.list();
     const sound = known.filter((node) => !node.isDown && !node.isSuspect);
     const others = sound.filter((node) => node !== instead);
-    const choice = [others, sound, known].find((nodes) => nodes.length > 0) ?? [];
-    return choice[Math.floor(Math.random() * choice.length)] ?? null;
+    return oneOf(others, sound, known);
   }
 }

@@ -37,12 +37,8 @@ export class NodeView implements NodeClient {
     this.distance = new Distance(redis[EVENTS].counts.roundTrips);
   }
 
-  get gathered(): readonly Command[] {
-    return this.redis[PARTS].gatheredCommands;
-  }
-
   get isIdle(): boolean {
-    return this.gathered.length === 0 && this.link.isIdle;
+    return this.redis[PARTS].gatheredCommands.length === 0 && this.link.isIdle;
   }
 
   youngest(): Map<number, Command> {

@@ -54,9 +54,13 @@ describe("quitClusterWithin", () => {
     let clients = [
       {
         link,
-        redis: { [home.modules.PARTS]: { leasedLinks: [] } },
-        get gathered() {
-          return places.gathered;
+        redis: {
+          [home.modules.PARTS]: {
+            leasedLinks: [],
+            get gatheredCommands() {
+              return places.gathered;
+            },
+          },
         },
       },
     ];

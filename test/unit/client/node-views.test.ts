@@ -177,9 +177,13 @@ describe("ViewFactory", () => {
     it("is idle while nothing is gathered and nothing waits", () => {
       expect(view.isIdle).to.equal(true);
       view.dispatch(command("get", 1));
-      expect([view.isIdle, view.gathered.length]).to.deep.equal([false, 1]);
+      expect([view.isIdle, view.redis.autoPipelineQueueSize]).to.deep.equal([false, 1]);
       view.handOn();
-      expect([view.isIdle, view.gathered.length, view.link.offline.length]).to.deep.equal([false, 0, 1]);
+      expect([view.isIdle, view.redis.autoPipelineQueueSize, view.link.offline.length]).to.deep.equal([
+        false,
+        0,
+        1,
+      ]);
       expect(view.link.offline.takeThose(() => false)).to.deep.equal([]);
       expect(view.link.offline.takeThose(() => true)).to.deep.equal(made);
       expect(view.isIdle).to.equal(true);

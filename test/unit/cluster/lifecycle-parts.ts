@@ -19,7 +19,6 @@ export class Parts {
   kept: Command[] = [];
   readonly router = {
     isOpen: false,
-    isDraining: false,
     watches: { clear: () => void this.told.push("watches cleared") },
     dispatch: (one: Command) => void this.sent.push(String(one.args[0])),
     dispatchBatch: (batch: readonly Command[]) =>

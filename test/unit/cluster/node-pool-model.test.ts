@@ -22,7 +22,6 @@ class ModelClient {
   isLeaving = false;
   isEnded = false;
   readonly link: object;
-  readonly gathered: readonly unknown[] = [];
 
   constructor(
     readonly key: string,

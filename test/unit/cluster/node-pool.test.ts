@@ -25,7 +25,6 @@ describe("NodePool, when a table changes the role of a master", () => {
               disconnect: note("disconnect"),
             },
             links: [],
-            gathered: [],
             isIdle: true,
             handOn: note("hand on"),
             setReadOnly: note("read-only"),
@@ -291,7 +290,6 @@ class ModelClient {
   isHandedOn = false;
   readonly isIdle = true;
   readonly links = [];
-  readonly gathered = [];
   readonly link = {
     isLeaving: false,
     connection: null,

@@ -47,7 +47,6 @@ class ModelNode {
 
   readonly client = {
     link: this.link,
-    gathered: [],
     handOn: (): void => {},
     setReadOnly: (): void => {},
     lastOf: (slot: number): Command | null =>
