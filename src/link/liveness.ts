@@ -6,7 +6,9 @@
  * script) is not taken for a dead connection before its own timeout has passed.
  *
  * If no reply is due, silence proves nothing and no checks run. A client that listens for messages sends a PING, which
- * becomes overdue. After a long silence, a PING precedes the next command.
+ * becomes overdue. After a long silence, a PING precedes the next command: the process may have been suspended, and the
+ * network may have dropped the connection meanwhile. The command is written after the reply, so its outcome is never in
+ * doubt. Without a reply within a few round trips the connection is dead.
  */
 
 import { blockingTimeMs } from "../command/blocking";
@@ -18,17 +20,22 @@ import type { Connection, SilenceListener } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
 import { ConnectionClosedError, DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { connectionChannel } from "../observability/work-channels";
-import { clockMs, startTimer, stopTimer } from "../util/scheduling";
+import { atTurnEnd, clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { type Looker, sharedIntervals } from "../util/shared-interval";
-import { checkLine } from "./line-check";
 import { LINK_DEFAULTS } from "./link-defaults";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import type { LinkMode } from "./link-state";
 import { probe, type Verdict } from "./probe";
-import { canReach, openBeside, type Peer, type SideConnection } from "./side-connection";
+import { canReach, LONGEST_ANSWER_MS, openBeside, type Peer, type SideConnection } from "./side-connection";
 
 /** After so many silence limits, the next command first checks the connection. */
 const SILENCES_BEFORE_DOUBT = 2;
+/**
+ * The limit for the reply: as long as three handshakes, at least this long and at most `LONGEST_ANSWER_MS`. A distant
+ * server needs more than the lower bound.
+ */
+const LEAST_LIMIT_MS = 200;
+const HANDSHAKES = 3;
 /**
  * A server that is overloaded, at its connection limit or about to leave a load balancer refuses new
  * connections for a moment and still serves existing ones.
@@ -56,7 +63,8 @@ export class Liveness implements Looker, SilenceListener {
   private readonly periodMs: number;
   private connection: Connection | null = null;
   private side: SideConnection | null = null;
-  private stopCheck: (() => void) | null = null;
+  /** The limit for the reply to the PING before a command. */
+  private pingTimer: NodeJS.Timeout | undefined;
   private arrival: NodeJS.Timeout | undefined;
   private isProbing = false;
   private hasTold = false;
@@ -96,8 +104,7 @@ export class Liveness implements Looker, SilenceListener {
     this.connection = null;
     this.side?.connection.destroy(new ConnectionClosedError());
     this.side = null;
-    this.stopCheck?.();
-    this.stopCheck = null;
+    this.stopPing();
   }
 
   wake(): void {
@@ -107,16 +114,14 @@ export class Liveness implements Looker, SilenceListener {
 
   /** `first` follows a silence: unless it is inside a transaction, a PING precedes it. */
   onSilence(silentMs: number, first: Command | undefined): void {
-    const { connection, server, mode, isWritable, session } = this.link;
+    const { connection, mode, isWritable, session } = this.link;
     if (connection === null || mode !== "normal" || !isWritable) return;
     // Within a transaction opened by hand PING would be a member of it. The session has recorded the first
     // command already.
     const { flags } = first?.spec ?? { flags: 0 };
     const isInside = session.isInTransaction && (flags & CommandFlag.Multi) === 0;
     if (isInside || (flags & TRANSACTION_END) !== 0) return;
-    this.stopCheck = checkLine(connection, (limitMs) =>
-      this.link.reset(new DeadConnectionError(server, silentMs, true, limitMs)),
-    );
+    this.pingFirst(connection, silentMs);
   }
 
   /** One check. Idle connections are checked once together, and do not wake the process after that. */
@@ -157,6 +162,37 @@ export class Liveness implements Looker, SilenceListener {
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  private pingFirst(connection: Connection, silentMs: number): void {
+    const wantedMs = connection.handshakeMs * HANDSHAKES;
+    const limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_ANSWER_MS);
+    const seenBytes = connection.bytesRead;
+    const expire = (): void => {
+      if (this.pingTimer !== timer) return;
+      if (connection.bytesRead !== seenBytes) this.goOn(connection);
+      else this.link.reset(new DeadConnectionError(this.link.server, silentMs, true, limitMs));
+    };
+    // After a suspension of the process the timer is due while the reply is unread: reading comes first.
+    const timer = startTimer(() => atTurnEnd(expire), limitMs);
+    this.pingTimer = timer;
+    // Any reply shows that the connection is alive, also an error about missing rights to PING.
+    const completion = completionOf((error) => {
+      if (this.pingTimer !== timer) return;
+      if (error === null || error instanceof ReplyError) this.goOn(connection);
+      else this.stopPing();
+    });
+    connection.sendAhead(ownCommand(Origin.Connection, "ping", [], completion));
+  }
+
+  private goOn(connection: Connection): void {
+    this.stopPing();
+    connection.goOn();
+  }
+
+  private stopPing(): void {
+    stopTimer(this.pingTimer);
+    this.pingTimer = undefined;
+  }
 
   /** Bytes have arrived, or the connection is new. */
   private forget(): void {

@@ -2,15 +2,14 @@
 
 import { expect } from "chai";
 import type { Command } from "../../../src/command/command";
-import type { Connection } from "../../../src/connection/connection";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
-type Modules = typeof import("../../../src/link/line-check") & typeof import("../../../src/errors");
+type Modules = typeof import("../../../src/link/liveness") & typeof import("../../../src/errors");
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 /** More than any limit. */
 const LONG_MS = 60_000;
 
-describe("checkLine", () => {
+describe("a check before the first command after a silence", () => {
   let home: InVirtualTime<Modules>;
   let told: string[];
   let ping: Command;
@@ -18,7 +17,7 @@ describe("checkLine", () => {
 
   before(() => {
     home = inVirtualTime(() => ({
-      ...require("../../../src/link/line-check"),
+      ...require("../../../src/link/liveness"),
       ...require("../../../src/errors"),
     }));
   });
@@ -37,14 +36,24 @@ describe("checkLine", () => {
         },
         { handshakeMs, bytesRead: 10 },
       );
-      const stop = home.modules.checkLine(
-        connection as unknown as Connection,
-        (limitMs) => void told.push(`silent ${limitMs}`),
-      );
+      const link = {
+        options: { watchdog: false },
+        connection,
+        server: "server:1",
+        mode: "normal",
+        isWritable: true,
+        session: { isInTransaction: false },
+        reset: ({ message }: Error) => {
+          told.push(`silent ${/within (\d+) ms/.exec(message)?.[1]}`);
+          liveness.stop();
+        },
+      };
+      const liveness = new home.modules.Liveness(link as never, {} as never);
+      liveness.onSilence(LONG_MS, undefined);
       await work();
       ping.fail(new home.modules.ConnectionClosedError());
       await home.pass(LONG_MS);
-      stop();
+      liveness.stop();
       expect(home.time.pending).to.equal(0);
     });
   }
