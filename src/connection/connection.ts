@@ -312,8 +312,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.breakOff(error);
   }
 
-  // --- inside ----------------------------------------------------------------------------
-
   /** Returns false if the connection cannot drain. */
   private beginToDrain(): boolean {
     const { state, socket } = this;

@@ -26,7 +26,7 @@
 import { atExit, type ExitWork } from "../util/at-exit";
 import { sharesTimers } from "../util/runtime";
 import { atTurnEnd, clockMs, nextTick, threadTimes } from "../util/scheduling";
-import { callUser } from "../util/user-code";
+import { throwLater } from "../util/user-code";
 
 export interface Flushable {
   /** Set while a flush is scheduled; owned by the scheduler. */
@@ -160,8 +160,12 @@ export class FlushScheduler implements ExitWork {
     for (let i = 0; i < count; i++) {
       const one = due[i] as Flushable;
       one.isScheduled = false;
-      // An error in one flush must not stop the others.
-      callUser(() => one.flush());
+      try {
+        one.flush();
+      } catch (error) {
+        // It must not stop the others.
+        throwLater(error);
+      }
     }
   }
 

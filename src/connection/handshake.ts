@@ -119,17 +119,8 @@ export interface HandshakeListener {
   onOutcome(outcome: HandshakeOutcome): void;
 }
 
-/** Sends the commands of the handshake. Commands that are dispatched next share their write. */
-export function beginHandshake(
-  connection: Connection,
-  introduction: Introduction,
-  listener: HandshakeListener,
-): void {
-  new Handshake(connection, introduction, listener).begin(introduction.options.protocol === 2 ? 2 : 3);
-}
-
 /** Keeps the replies that matter, and judges them when the last one has arrived. */
-class Handshake {
+export class Handshake {
   /** Commands without a reply, and one more while others may follow in the same write. */
   private unanswered = 0;
   /** The server does not know RESP3 and has not seen the credentials. */
@@ -146,7 +137,8 @@ class Handshake {
     private readonly listener: HandshakeListener,
   ) {}
 
-  begin(protocol: 2 | 3): void {
+  /** Sends its commands. Commands that are dispatched next share their write. */
+  begin(protocol = this.introduction.options.protocol === 2 ? 2 : 3): void {
     const { connection, introduction } = this;
     const { databases, options, credentials } = introduction;
     this.unanswered++;
@@ -303,7 +295,7 @@ export function hasAny({ username, password }: Credentials): boolean {
   return Boolean(username) || Boolean(password);
 }
 
-function wordsOfLogin(credentials: Credentials, protocol: 2 | 3): [name: string, args: unknown[]] | null {
+function wordsOfLogin(credentials: Credentials, protocol: number): [name: string, args: unknown[]] | null {
   const { username, password } = credentials;
   if (protocol === 3) {
     return ["hello", hasAny(credentials) ? ["3", "AUTH", username || "default", password ?? ""] : ["3"]];

@@ -143,8 +143,6 @@ export class Writer implements Flushable, Flush {
     } while (queue.unsent < before && socket.writableLength === 0);
   }
 
-  // --- inside ----------------------------------------------------------------------------
-
   /** Writes immediately if the policy allows it, and schedules a flush otherwise. */
   private writeOrSchedule(): void {
     const { inFlight } = this.queue;

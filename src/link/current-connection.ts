@@ -168,15 +168,18 @@ export class CurrentConnection {
     if (hasFailedAttempt || !takesAnyServer(connector)) return;
     // A custom stream may deliver replies at any time, also before the listeners of `ready` have run.
     if (!subscriptions.isEmpty || options.monitor || this.connection?.isOwnSocket !== true) return;
-    const mayWrite = isFresh && db === 0 && !hasAny(credentials);
+    const mayWrite = ({ extra }: Command): boolean =>
+      isFresh &&
+      db === 0 &&
+      !hasAny(credentials) &&
+      (extra?.retryPolicy ?? retryPolicyOf(options)) === "at-least-once";
     const sent: Command[] = [];
     offline.drain(
       (command) => {
         sent.push(command);
         this.send(command);
       },
-      (command) =>
-        command.db !== db || !isEarly(command) || !(isRead(command) || (mayWrite && this.mayRepeat(command))),
+      (command) => command.db !== db || !isEarly(command) || !(isRead(command) || mayWrite(command)),
     );
     this.early = sent;
   }
@@ -203,10 +206,6 @@ export class CurrentConnection {
   /** An error of the socket or the parser: after a certain mistake, no server has run them. */
   onTrouble(error: Error): void {
     if (isCertain(error)) this.withdraw(null);
-  }
-
-  private mayRepeat({ extra }: Command): boolean {
-    return (extra?.retryPolicy ?? retryPolicyOf(this.owner.options)) === "at-least-once";
   }
 
   private selectAnew(db: number): void {

@@ -9,8 +9,8 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import {
-  beginHandshake,
   type Credentials,
+  Handshake,
   type HandshakeListener,
   type HandshakeOutcome,
   judgeInfo,
@@ -80,7 +80,11 @@ export class Establishment implements HandshakeListener {
   start(): void {
     // First, because a connector may choose the server and its login.
     const dialled = this.dial();
-    this.askForCredentials();
+    // In parallel with the connect, so that a slow source adds no delay.
+    const { source, isLoginRefused } = this.deps;
+    this.asked = source.credentials(isLoginRefused ? "refused" : "connect");
+    // `introduce` reports a failure; the connect may fail before.
+    if (isThenable(this.asked)) this.asked.then(null, () => {});
     dialled.then(
       (socket) => this.takeOver(socket),
       (error: unknown) => {
@@ -98,7 +102,7 @@ export class Establishment implements HandshakeListener {
     try {
       const credentials = await this.asked;
       this.credentials = credentials;
-      if (!this.isOver) beginHandshake(this.connection, { options, databases, credentials }, this);
+      if (!this.isOver) new Handshake(this.connection, { options, databases, credentials }, this).begin();
     } catch (error) {
       // The source of the credentials failed: it is asked again for the next attempt.
       this.onOutcome({ kind: "failed", error: toError(error), isTransient: true });
@@ -112,14 +116,6 @@ export class Establishment implements HandshakeListener {
     this.stopPlainPortCheck?.();
     stopTimer(this.timer);
     this.timer = undefined;
-  }
-
-  /** In parallel with the connect, so that a slow source adds no delay. */
-  private askForCredentials(): void {
-    const { source, isLoginRefused } = this.deps;
-    this.asked = source.credentials(isLoginRefused ? "refused" : "connect");
-    // `introduce` reports a failure; the connect may fail before.
-    if (isThenable(this.asked)) this.asked.then(null, () => {});
   }
 
   private tuneSocket(): void {

@@ -65,8 +65,11 @@ export class Intake {
 
   /** A move does not begin between the commands of a batch, which may contain a transaction. */
   takeBatch(commands: readonly Command[]): void {
-    if (this.owner.isLeaving) {
-      this.takeLate(commands);
+    const { isLeaving, offline, status } = this.owner;
+    if (isLeaving) {
+      // Commands that are too late end after the earlier waiting ones.
+      if (status !== "end" || offline.length === 0) this.leftovers.turnAway(commands);
+      else for (const command of commands) offline.push(command);
       return;
     }
     // A failing command runs user code, which may dispatch another batch.
@@ -91,8 +94,6 @@ export class Intake {
     if (!owner.holdsCommands && !session.isDbOpen) current.select(session.selected.db);
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
   private refusal(command: Command): Error | null {
     const { isLeaving, mode, session, current, options } = this.owner;
     if (isLeaving) return this.leftovers.closedError();
@@ -106,12 +107,5 @@ export class Intake {
       current.discardInsteadOf(command);
     }
     return refusal;
-  }
-
-  /** Commands that are too late end after the earlier waiting ones. */
-  private takeLate(commands: readonly Command[]): void {
-    const { offline, status } = this.owner;
-    if (status !== "end" || offline.length === 0) this.leftovers.turnAway(commands);
-    else for (const command of commands) offline.push(command);
   }
 }

@@ -165,16 +165,22 @@ export class Link implements Dispatcher {
     if (status === "connect") this.current.withdraw(new ConnectionClosedError());
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
-    const isIdle = status === "wait" || status === "reconnecting" || status === "close";
-    if (status === "wait" && isReconnect) {
-      this.setStatus("close");
-      this.planRetry();
-      return;
-    }
-    if (isIdle && isReconnect) return;
-    if (isIdle) this.endIdle();
-    else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
-    else {
+    if (!isConnected(status)) {
+      if (isReconnect && status !== "wait") return;
+      this.reconnection.stop();
+      if (status === "wait") this.setStatus("close");
+      if (isReconnect) {
+        this.planRetry();
+        return;
+      }
+      this.end();
+    } else if (this.connection?.socket == null) {
+      // The connector has not returned a socket.
+      this.dropConnection();
+      this.reconnection.fail(new ConnectionClosedError());
+      if (isReconnect) this.planRetry();
+      else this.end();
+    } else {
       this.stopAttempt();
       end(this.connection);
       this.updateDirect();
@@ -271,10 +277,11 @@ export class Link implements Dispatcher {
 
   /** Whether commands go directly to the connection or are inspected one by one. */
   updateDirect(): void {
+    this.direct = null;
+    if (this.status !== "ready") return;
     const { session } = this;
     const isOpen = this.isWritable && !this.isLeaving && this.mode === "normal" && this.offline.length === 0;
-    this.direct = isOpen && !session.isDelicate && !session.isDbOpen ? this.connection : null;
-    if (!this.isReady) return;
+    if (isOpen && !session.isDelicate && !session.isDbOpen) this.direct = this.connection;
     this.renewal.release();
     this.mover?.look();
   }
@@ -467,8 +474,6 @@ export class Link implements Dispatcher {
     return request(connection, "auth", args).then(({ error }) => error);
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
   private onDecided(exec: Command, db: number | null): void {
     this.current.onDecided(exec, db);
     this.resume();
@@ -494,20 +499,6 @@ export class Link implements Dispatcher {
   private stopAttempt(): void {
     this.establishment?.stop();
     this.establishment = null;
-  }
-
-  private endIdle(): void {
-    this.reconnection.stop();
-    if (this.status === "wait") this.setStatus("close");
-    this.end();
-  }
-
-  /** disconnect() before the connector returned a socket. */
-  private abandonAttempt(isReconnect: boolean): void {
-    this.dropConnection();
-    this.reconnection.fail(new ConnectionClosedError());
-    if (isReconnect) this.planRetry();
-    else this.end();
   }
 
   private dropConnection(): void {

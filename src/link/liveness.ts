@@ -161,8 +161,6 @@ export class Liveness implements Looker, SilenceListener {
     }
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
   private pingFirst(connection: Connection, silentMs: number): void {
     const wantedMs = connection.handshakeMs * HANDSHAKES;
     const limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_ANSWER_MS);

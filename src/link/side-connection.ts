@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Connection, type ConnectionLife } from "../connection/connection";
-import { beginHandshake, type Credentials, type HandshakeOutcome } from "../connection/handshake";
+import { type Credentials, Handshake, type HandshakeOutcome } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
@@ -85,7 +85,8 @@ export class SideConnection implements ConnectionLife {
       else connection.destroy();
     };
     try {
-      beginHandshake(connection, { options, databases: [0], credentials }, { onError() {}, onOutcome });
+      const introduction = { options, databases: [0], credentials };
+      new Handshake(connection, introduction, { onError() {}, onOutcome }).begin();
     } catch (error) {
       // Credentials come from outside and may be of any type.
       connection.destroy(toError(error));

@@ -10,7 +10,7 @@ import sinon from "sinon";
 import type { Command } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
-import { beginHandshake, type HandshakeOutcome } from "../../../src/connection/handshake";
+import { Handshake, type HandshakeOutcome } from "../../../src/connection/handshake";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
 import { VERSION } from "../../../src/util/version";
 import { fixedRuns } from "../../support/properties";
@@ -113,7 +113,7 @@ class Bench {
     const { db, otherDbs, username, password } = setting;
     const fieldset = { name: "f", fields: ["x", "y"] };
     let ended: HandshakeOutcome | null = null;
-    beginHandshake(
+    new Handshake(
       connection as unknown as Connection,
       {
         options: {
@@ -125,7 +125,7 @@ class Bench {
         databases: [...otherDbs, db],
       },
       { onError: () => {}, onOutcome: (one) => (ended = one) },
-    );
+    ).begin();
     expect(this.takeWords(), "the first list, in one piece").to.deep.equal(this.words(setting.protocol));
     const isDowngraded = await this.answerList(setting.protocol === 3);
     if (isDowngraded) {

@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import sinon from "sinon";
 import {
-  beginHandshake,
+  Handshake,
   type HandshakeListener,
   type HandshakeOptions,
   type HandshakeOutcome,
@@ -53,7 +53,7 @@ describe("a handshake", () => {
       },
     };
     const introduction = { options: { disableClientInfo: true, ...options }, credentials, databases: [0] };
-    beginHandshake(connection.asConnection, introduction, listener);
+    new Handshake(connection.asConnection, introduction, listener).begin();
   }
 
   for (const [said, text] of [
@@ -223,7 +223,7 @@ describe("a handshake", () => {
   });
 
   it("has failed when a database cannot be selected, the first one with its reason", () => {
-    beginHandshake(
+    new Handshake(
       connection.asConnection,
       {
         options: { protocol: 2, disableClientInfo: true },
@@ -236,7 +236,7 @@ describe("a handshake", () => {
           outcome = one;
         },
       },
-    );
+    ).begin();
     const answers = ["-ERR DB index is out of range", "-LOADING Redis is loading", "OK"];
     expect(answers.map((one) => connection.answer(one))).to.deep.equal([
       "select 20",

@@ -261,7 +261,7 @@ describe("LinkReplies that are errors", () => {
       databases: [0],
       credentials: {},
     };
-    home.modules.beginHandshake(dialled as never, introduction, { onError() {}, onOutcome() {} });
+    new home.modules.Handshake(dialled as never, introduction, { onError() {}, onOutcome() {} }).begin();
     made.push(...sent);
     const [version, name, id] = sent as [Command, Command, Command];
     connection.state = ConnectionState.Handshaking;
