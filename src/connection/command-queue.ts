@@ -48,8 +48,13 @@ export class CommandQueue {
     if (this.list.push(command) >= this.sweepAt) this.sweep();
   }
 
+  /** Sweeps before, so that the call with very many commands that fills an empty queue does not pay for it. */
   pushBatch(commands: readonly Command[]): void {
-    for (const command of commands) this.push(command);
+    if (this.list.length >= this.sweepAt) this.sweep();
+    for (const command of commands) {
+      if (command.state < CommandState.Settled) command.state = CommandState.Queued;
+      this.list.push(command);
+    }
   }
 
   /**

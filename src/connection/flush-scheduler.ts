@@ -18,9 +18,6 @@
  * Connections are flushed in the order in which they were first scheduled. A flush at the end of the task
  * includes the connections that were scheduled before, so a write of one client leaves the process before a
  * later one of another.
- *
- *   scheduled:  | busy | busy | idle | busy |
- *               `------- due -------' the rest is flushed at the end of the turn
  */
 
 import { atExit, type ExitWork } from "../util/at-exit";

@@ -1,8 +1,6 @@
 /**
  * The round trips to a server, from a flush to its first reply: a moving mean, and the 99th percentile of the
  * last minute from a histogram with four steps for each power of two.
- *
- *   periods of ten seconds:  | 0 | 1 | 2 | 3 | 4 | 5 |   the oldest is removed
  */
 
 const PERIODS = 6;

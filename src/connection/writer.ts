@@ -5,8 +5,6 @@
  *      '--> scheduled --- end of task or turn --> written in one flush
  *              '--------- mayWriteEarly --------> written before
  *
- * Commands that were dispatched together (an explicit pipeline) count as one command.
- *
  * Commands are encoded when they are written, so the number of unsent ones is exact. The writer never settles a
  * command, and never writes to a socket that has asked it to wait (`drain`).
  */

@@ -1,10 +1,7 @@
 /**
  * Follows the replies on the connection of a link that change its state: databases, protocol, RESET, MONITOR, QUIT.
  *
- * Judges every error reply: does the command fail with it, or is it taken over? A command is taken over when it
- * is sent again (the server forgot a script or a fieldset, UNBLOCK hit the wrong call, the user's
- * `reconnectOnError` or an unfit server requires another connection), or when the cluster redirects it. `judge`
- * applies the rules in order.
+ * Judges every error reply: the command fails with it, is sent again, or is redirected by the cluster.
  *
  * After a failover a connection may lead to a server that cannot serve: a former master (READONLY), a replica
  * without its master (MASTERDOWN), one that loads its data (LOADING). Such a server has not run the command, so
