@@ -113,6 +113,8 @@ export interface Introduction {
 export interface HandshakeListener {
   /** An error that does not end the connection. */
   onError(error: Error): void;
+  /** Commands follow the handshake in the same write. */
+  isFollowed?(): boolean;
   /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
   onSecondLogin?(): void;
   /** Called once, while its last reply is processed: replies to commands behind the handshake follow. */
@@ -220,8 +222,9 @@ export class Handshake {
     }
     connection.setProtocol(2);
     if (disableClientInfo) return;
-    // Not a part of the handshake: its outcome must be known before the replies to commands behind it.
-    void noteClientId(connection);
+    // The outcome must be known before the replies to commands behind the handshake.
+    if (this.listener.isFollowed?.() === true) void noteClientId(connection);
+    else this.ask("client", ["ID"]);
   }
 
   private repeat(): void {

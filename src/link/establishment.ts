@@ -49,6 +49,8 @@ export interface EstablishmentDeps {
 
 /** Sends commands behind a handshake, and withdraws them when they cannot be served. */
 export interface EarlySender {
+  /** Commands that were sent behind it. */
+  readonly early: readonly unknown[];
   sendEarly(credentials: Credentials): void;
   withdraw(refusal: Error | null): void;
 }
@@ -150,6 +152,10 @@ export class Establishment implements HandshakeListener {
 
   onError(error: Error): void {
     this.owner.onNamedError("error", error);
+  }
+
+  isFollowed(): boolean {
+    return (this.owner.current?.early.length ?? 0) > 0;
   }
 
   onSecondLogin(): void {

@@ -30,11 +30,12 @@ describe("a handshake", () => {
   let connection: GreetedConnection;
   let outcome: HandshakeOutcome | null;
   let told: string[];
+  let isFollowed: boolean;
 
   beforeEach(() => {
     warn = sinon.stub(console, "warn");
     connection = new GreetedConnection();
-    [outcome, told] = [null, []];
+    [outcome, told, isFollowed] = [null, [], false];
   });
   afterEach(() => {
     warn.restore();
@@ -47,6 +48,7 @@ describe("a handshake", () => {
   function begin(options: HandshakeOptions = {}, credentials = {}): void {
     const listener: HandshakeListener = {
       onError: (error) => void told.push(error.message),
+      isFollowed: () => isFollowed,
       onSecondLogin: () => void told.push("second login"),
       onOutcome: (one) => {
         outcome = one;
@@ -102,12 +104,17 @@ describe("a handshake", () => {
     expect((outcome as HandshakeOutcome | null)?.kind).to.equal("ready");
   });
 
-  it("asks a server without RESP3 for its number, and does not let commands behind it wait for that", () => {
-    begin({ disableClientInfo: false });
-    connection.answer("-ERR unknown command 'HELLO'");
-    while (connection.asked.length > 1) connection.answer("OK");
-    expect((outcome as HandshakeOutcome | null)?.kind).to.equal("ready");
-    expect(connection.answer(17)).to.equal("client ID");
+  it("asks for its number with RESP2, and does not let commands behind it wait for that", () => {
+    for (isFollowed of [false, true]) {
+      outcome = null;
+      connection.clientId = null;
+      begin({ disableClientInfo: false });
+      connection.answer("-ERR unknown command 'HELLO'");
+      while (connection.asked.length > 1) connection.answer("OK");
+      expect((outcome as HandshakeOutcome | null)?.kind).to.equal(isFollowed ? "ready" : undefined);
+      expect(connection.answer(17)).to.equal("client ID");
+      expect((outcome as HandshakeOutcome | null)?.kind).to.equal("ready");
+    }
   });
 
   it("takes the number of the connection from a reply that is one", () => {

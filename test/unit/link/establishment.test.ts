@@ -29,6 +29,7 @@ describe("Establishment", () => {
   let credentials: () => object | null | Promise<object>;
   /** Commands that were sent behind the handshake. */
   /** The credentials of each handshake behind which commands could be sent. */
+  let followers: number;
   let sentWith: unknown[];
 
   before(() => {
@@ -43,6 +44,7 @@ describe("Establishment", () => {
     home.time.reset();
     connection = new ModelConnection();
     told = [];
+    followers = 0;
     sentWith = [];
     credentials = () => ({ password: "pw" });
   });
@@ -53,7 +55,11 @@ describe("Establishment", () => {
     const owner = {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
-      current: { sendEarly: (used: unknown) => void sentWith.push(used), withdraw: () => {} },
+      current: {
+        early: Array.from({ length: followers }),
+        sendEarly: (used: unknown) => void sentWith.push(used),
+        withdraw: () => {},
+      },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
     };
@@ -345,16 +351,21 @@ describe("Establishment", () => {
     expect(told[0]?.[1]).to.equal("error");
   });
 
-  it("does not wait for its number from a server without RESP3", async () => {
-    credentials = () => ({});
-    const made = await dialled({ protocol: 3, disableClientInfo: false });
-    const over = made.introduce([0]);
-    await turn();
-    connection.answer("-ERR unknown command 'HELLO'");
-    while (connection.asked.length > 1) connection.answer("OK");
-    await over;
-    expect(told.map(([word]) => word)).to.deep.equal(["established"]);
-    expect(connection.answer(7)).to.equal("client ID");
+  it("does not wait for its number with RESP2 while commands follow the handshake", async () => {
+    for (followers of [0, 1, 2]) {
+      told = [];
+      connection = new ModelConnection();
+      credentials = () => ({});
+      const made = await dialled({ protocol: 3, disableClientInfo: false });
+      const over = made.introduce([0]);
+      await turn();
+      connection.answer("-ERR unknown command 'HELLO'");
+      while (connection.asked.length > 1) connection.answer("OK");
+      await over;
+      expect(told.length, `${followers} commands`).to.equal(followers === 0 ? 0 : 1);
+      expect(connection.answer(7)).to.equal("client ID");
+      expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    }
   });
 
   it("logs in once more with new credentials of a function, and not for other refusals", async () => {
