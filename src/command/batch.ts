@@ -15,9 +15,6 @@
  * replaces these by its own batches: one for each node, and a `ClusterTransaction` (a batch that can run again
  * as a whole) for each transaction.
  *
- *        add                        settleOne, by each command
- *   new ------------> left = size -----------------------------> left = 0: onDone, once
- *
  * `isStarted` and `isAnswered` refer to the current connection; `isRefused` and `isGuarded` are permanent. A
  * settling command only decrements the counter of its batch.
  */

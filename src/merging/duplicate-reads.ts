@@ -63,7 +63,7 @@ function textOf(command: Command): string {
 }
 
 /** The keys as strings that are equal for equal bytes. */
-export function keyNames({ spec, args }: Command): string[] {
+function keyNames({ spec, args }: Command): string[] {
   return keyPositions(spec, args).map((position) => bytesOf(args[position] as Argument));
 }
 
@@ -71,4 +71,18 @@ export function keyNames({ spec, args }: Command): string[] {
 function bytesOf(arg: Argument): string {
   if (typeof arg !== "string") return arg.toString("latin1");
   return PLAIN_TEXT.test(arg) ? arg : Buffer.from(arg).toString("latin1");
+}
+
+/**
+ * Whether a command may not be sent once more behind others: a read if one of them may change its keys, a write if
+ * one of them uses its keys.
+ */
+export function isOvertaken(member: Command, isWrite: boolean, behind: readonly Command[]): boolean {
+  const keys = new Set(keyNames(member));
+  return behind.some((other) => {
+    const effect = effectOf(other.spec, other.args);
+    // Scripts, transactions and changes of the session may concern any key.
+    if (effect > Effect.Keys) return true;
+    return (isWrite || effect === Effect.Keys) && keyNames(other).some((key) => keys.has(key));
+  });
 }

@@ -15,10 +15,9 @@ import type { Dispatcher } from "../command/dispatcher";
 import { ReplyError } from "../errors";
 import { commandChannel } from "../observability/channels";
 import { ConnectionKnowledge } from "./connection-knowledge";
-import { findDuplicateReads } from "./duplicate-reads";
+import { findDuplicateReads, isOvertaken } from "./duplicate-reads";
 import type { Form } from "./forms";
 import { errorFor, MergedRun } from "./merged-run";
-import { isOvertaken } from "./overtaking";
 import { findRuns, type Run } from "./runs";
 
 /** The link below. */

@@ -13,7 +13,6 @@ import { AbortError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { methodOf, type Pipeline } from "./pipeline";
 import { type PipelineHost, PipelineRun } from "./pipeline-run";
-import { sizeOfReply } from "./reply-size";
 import type { Row } from "./transaction";
 
 /** One command: `[name, ...args]`, as in the pipeline constructor. */
@@ -28,6 +27,8 @@ function isOfClosedClient({ code }: Error & { code?: unknown }): boolean {
   return code === "CONNECTION_CLOSED" || code === "CLUSTER_ENDED";
 }
 
+/** The estimated memory of a value that is neither text nor bytes. */
+const WORD_BYTES = 8;
 /** The placeholder of a row that was handed out. */
 const TAKEN: Row = [null, null];
 
@@ -139,4 +140,17 @@ export class BulkBatch extends PipelineRun {
     this.wakeReader?.();
     this.wakeReader = null;
   }
+}
+
+/** Estimates the memory of a reply: characters and bytes, and one word for every other value. */
+function sizeOfReply(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return WORD_BYTES;
+  if (value instanceof Uint8Array) return value.length;
+  let size = WORD_BYTES;
+  if (Array.isArray(value)) for (const element of value) size += sizeOfReply(element);
+  else if (value instanceof Map) for (const [key, one] of value) size += sizeOfReply(key) + sizeOfReply(one);
+  else if (value instanceof Set) for (const element of value) size += sizeOfReply(element);
+  else for (const [key, one] of Object.entries(value)) size += key.length + sizeOfReply(one);
+  return size;
 }

@@ -7,7 +7,7 @@ import { isAscii } from "node:buffer";
 /** The longest strings that `shortText` creates. */
 const MAX_SHORT_TEXT = 16;
 /** From this size on, checking for ASCII pays off, because latin1 is faster than UTF-8 (benchmarks/micro/parser.ts). */
-const CHECKED_FROM_BYTES = 8192;
+const CHECKED_FROM_BYTES = 4096;
 
 /** Its arguments are never undefined, but the types of array elements say so. */
 const char = String.fromCharCode as (...units: (number | undefined)[]) => string;
@@ -15,15 +15,13 @@ const char = String.fromCharCode as (...units: (number | undefined)[]) => string
 /** The text of UTF-8 bytes. */
 export function decodeText(bytes: Buffer, start: number, end: number): string {
   const size = end - start;
-  if (size <= MAX_SHORT_TEXT && areAscii(bytes, start, end)) return shortText(bytes, start, size);
+  if (size <= MAX_SHORT_TEXT) {
+    let bits = 0;
+    for (let i = start; i < end; i++) bits |= bytes[i] as number;
+    if (bits < 0x80) return shortText(bytes, start, size);
+  }
   const isLatin1 = size >= CHECKED_FROM_BYTES && isAscii(bytes.subarray(start, end));
   return bytes.toString(isLatin1 ? "latin1" : "utf8", start, end);
-}
-
-function areAscii(bytes: Buffer, start: number, end: number): boolean {
-  let bits = 0;
-  for (let i = start; i < end; i++) bits |= bytes[i] as number;
-  return bits < 0x80;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import { Command, IGNORED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { isOvertaken } from "../../../src/merging/overtaking";
+import { isOvertaken } from "../../../src/merging/duplicate-reads";
 
 function command(words: string): Command {
   const [name = "", ...args] = words.split(" ");
