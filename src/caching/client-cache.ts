@@ -230,8 +230,7 @@ export class ClientCache implements Dispatcher {
     this.store.release(read.nodes);
     for (const follower of read.followers) {
       if (follower.isSettled) continue;
-      // A timeout of this command, or the loss of its connection, says nothing about the commands that joined
-      // it.
+      // A timeout or a lost connection says nothing about the commands that joined it.
       if (error instanceof ReplyError) follower.fail(copyError(error));
       else this.dispatch(follower);
     }

@@ -12,10 +12,7 @@ const DICTIONARY_BYTES = 56;
 const FIELD_BYTES = 32;
 const BUFFER_BYTES = 96;
 
-/**
- * The bytes to store for a Buffer. Small Buffers of the process share pool blocks of 8 KiB, and a stored one would
- * keep its whole block in memory. Its bytes are therefore stored as a string.
- */
+/** The bytes to store for a Buffer: a small one would keep its pool block of 8 KiB in memory, so it becomes a string. */
 export function ownBytes(bytes: Buffer): Buffer | string {
   return bytes.length < Buffer.poolSize ? bytes.toString("latin1") : Buffer.from(bytes);
 }

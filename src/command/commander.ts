@@ -50,9 +50,8 @@ export function bothForms(name: string): [method: string, wantsBuffers: boolean]
 }
 
 /**
- * Attaches the methods of the table to a prototype, below its own members. They are on a separate object in the
- * prototype chain, which is in dictionary mode from the start: added to the class one by one, each would cost
- * V8 a new hidden class.
+ * Attaches the methods of the table below a prototype. They are on an object of their own, which is in dictionary mode
+ * from the start: added to the class one by one, each would cost V8 a new hidden class.
  */
 export function attachCommands(prototype: object): void {
   const table: object = Object.create(null);

@@ -55,7 +55,7 @@ export class BulkBatch extends PipelineRun {
     this.batch.kind = BatchKind.Automatic;
     // A source may reuse the same memory for its next command.
     this.copiesAtOnce = true;
-    // Batches are read in order, so a batch that is rejected before its turn must not be reported as unhandled.
+    // A batch may be rejected before its turn to be read.
     this.outcome.catch(() => {});
   }
 

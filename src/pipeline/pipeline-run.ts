@@ -85,7 +85,6 @@ interface Carrier {
 export class PipelineRun implements Completion, BatchFacts {
   /** Queued commands, and later those in flight. */
   protected commands: Command[] = [];
-  /** Commands queued so far. */
   length = 0;
   readonly outcome: Promise<Rows | null>;
   /** The number of MULTIs without EXEC. */
@@ -95,7 +94,7 @@ export class PipelineRun implements Completion, BatchFacts {
   carrier: Carrier | null = null;
   /** Bytes are copied when a command is queued, not at `exec()`. */
   protected copiesAtOnce = false;
-  /** An argument is a Buffer, so `exec()` must copy bytes. Noted early, because reading many commands again is slow. */
+  /** An argument is a Buffer, so `exec()` must copy bytes. */
   private hasBytes = false;
 
   private readonly prefix: KeyPrefix | undefined;

@@ -30,8 +30,8 @@ export class InputBuffer {
   private own: Buffer | null = null;
 
   /**
-   * The memory for the next read; `neededBytes` is the size of the unfinished value if known. Must be called
-   * before every read, because the slab is shared. The reader adds the number of bytes to `end`.
+   * The memory for the next read, valid until another connection reads. The reader adds the number of bytes to `end`.
+   * @param neededBytes The size of the unfinished value, if known.
    */
   reserve(neededBytes: number): Uint8Array {
     if (this.start === this.end) {

@@ -21,9 +21,8 @@ export const MAX_STATUS_BYTES = 16 * 1024 * 1024;
 export const MAX_TEXT_BYTES = constants.MAX_STRING_LENGTH;
 
 /**
- * A value of this size is handled on its own: read into its own Buffer, copied into reused memory, not read in one
- * step. Up to this size a flush is one segment. One read of a large value is at most this large, because larger
- * reads cost more CPU and delay the sender.
+ * A value of this size is handled on its own. Up to this size a flush is one segment. One read of a large value is at
+ * most this large, because larger reads cost more CPU and delay the sender.
  */
 export const LARGE_BYTES = 64 * 1024;
 /** Array slots that one reply may preallocate before its elements arrive (512 KiB). */
