@@ -49,10 +49,10 @@ export async function findSeeds(nodes: readonly StartNode[], options: DiscoveryO
     const error = new OptionError("`startupNodes` should contain at least one node.");
     throw markCertain(addHint(error, "Pass the addresses of nodes: `new Cluster([{ host, port }])`."));
   }
-  const places = new Map<string, Place>();
   const hosts = new Set(nodes.map(({ host }) => host));
   const locate = options.useSRVRecords ? findBySrv : lookUp;
-  await Promise.all(Array.from(hosts, async (host) => places.set(host, await locate(host, options))));
+  const found = Array.from(hosts, async (host) => [host, await locate(host, options)] as const);
+  const places = new Map(await Promise.all(found));
   const seeds = new Map<string, Seed>();
   for (const node of nodes) {
     const place = places.get(node.host) as Place;

@@ -465,14 +465,13 @@ export class SubscriptionReconciler implements Dispatcher {
   private leaveAll(command: Command): void {
     this.wanted.clear();
     const connections = [...this.connections.values()];
-    let left = connections.length;
-    const finish = (): void => command.fulfil(0, LEGACY_SHAPE);
-    if (left === 0) finish();
+    let left = connections.length + 1;
     const onAnswered = (): void => {
-      if (--left === 0) finish();
+      if (--left === 0) command.fulfil(0, LEGACY_SHAPE);
     };
     for (const { client } of connections) {
       client.dispatch(ownCommand(Origin.Resubscribe, command.spec.lowerName, [], completionOf(onAnswered)));
     }
+    onAnswered();
   }
 }

@@ -24,16 +24,11 @@ export interface FailoverDetectorOwner {
   onDetectorReconnecting(): void;
 }
 
-export interface SubscribedSentinel {
-  readonly address: Partial<SentinelAddress>;
-  readonly client: SentinelClient;
-}
-
 export class FailoverDetector {
   private isOver = false;
 
   constructor(
-    private readonly sentinels: readonly SubscribedSentinel[],
+    private readonly sentinels: ReadonlyMap<SentinelClient, Partial<SentinelAddress>>,
     /** The name of the group; a Sentinel may monitor other groups too. */
     private readonly groupName: string,
     private readonly owner: FailoverDetectorOwner,
@@ -45,7 +40,7 @@ export class FailoverDetector {
    */
   async start(isForMaster: boolean): Promise<void> {
     await Promise.allSettled(
-      this.sentinels.map(({ address, client }) => {
+      Array.from(this.sentinels, ([client, address]) => {
         client.on("error", () => {});
         client.on("reconnecting", () => {
           if (!this.isOver) this.owner.onDetectorReconnecting();
@@ -59,7 +54,7 @@ export class FailoverDetector {
 
   close(): void {
     this.isOver = true;
-    for (const { client } of this.sentinels) client.disconnect();
+    for (const client of this.sentinels.keys()) client.disconnect();
   }
 
   private onMessage(sentinel: Partial<SentinelAddress>, channel?: string, message?: string): void {

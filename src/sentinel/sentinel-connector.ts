@@ -19,7 +19,7 @@ import { reachable } from "../util/address-map";
 import { debugLog } from "../util/debug";
 import { addHint, markCertain } from "../util/error-hint";
 import { clockMs, Delay, startTimer, stopTimer } from "../util/scheduling";
-import { FailoverDetector, type FailoverDetectorOwner, type SubscribedSentinel } from "./failover-detector";
+import { FailoverDetector, type FailoverDetectorOwner } from "./failover-detector";
 import { chooseReplica, isUsable, readAddress, readEntries } from "./replica-choice";
 import {
   describeSentinel,
@@ -281,9 +281,9 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
    */
   private async detectFailovers(): Promise<void> {
     const { sentinelReconnectStrategy: strategy = sentinelReconnectStrategy, role, name } = this.options;
-    const sentinels = this.sentinelsToWatch().map((address): SubscribedSentinel => {
-      return { address, client: this.newClient(address, strategy) };
-    });
+    const sentinels = new Map(
+      this.sentinelsToWatch().map((address) => [this.newClient(address, strategy), address]),
+    );
     const detector = new FailoverDetector(sentinels, name as string, this);
     this.detector = detector;
     await detector.start(role !== "slave");

@@ -29,7 +29,7 @@ describe("FailoverDetector", () => {
     isElsewhere = true;
     sentinels = [new Sentinel(), new Sentinel()];
     detector = new FailoverDetector(
-      sentinels.map((client, index) => ({ address: { host: `s${index}` }, client: client as never })),
+      new Map(sentinels.map((client, index) => [client as never, { host: `s${index}` }])),
       "group",
       {
         isElsewhere: (master) => told.push(master) > 0 && isElsewhere,
@@ -46,9 +46,7 @@ describe("FailoverDetector", () => {
       ["+switch-master", "+promoted-slave"],
     ]);
     const [replica] = (sentinels = [new Sentinel(), new Sentinel()]);
-    await new FailoverDetector([{ address: {}, client: replica as never }], "group", {} as never).start(
-      false,
-    );
+    await new FailoverDetector(new Map([[replica as never, {}]]), "group", {} as never).start(false);
     expect(replica.channels).to.deep.equal(["+switch-master"]);
   });
 
