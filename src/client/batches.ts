@@ -1,6 +1,4 @@
-/**
- * Creates the batches of a client: pipelines, transactions, bulks. The code for bulks is loaded on first use.
- */
+/** Creates the pipelines, transactions and bulks of a client. */
 
 import type { EventEmitter } from "node:events";
 import type { Bulk, BulkOptions } from "../pipeline/bulk";
@@ -39,7 +37,7 @@ export function makeTransaction(client: BatchClient, commands?: CommandList): Pi
   return fill(new (client[PIPELINE_CLASS]())(client, true), commands);
 }
 
-/** @param owner Stands for the client and its views. */
+/** @param owner The same object for the client and its views. */
 export function openBulk(
   client: BatchClient & EventEmitter,
   owner: object,

@@ -94,9 +94,7 @@ export class Caching {
     this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
   }
 
-  /**
-   * Calls of the client itself are looked up before they allocate anything; calls through its views are not.
-   */
+  /** Looks up calls of the client itself, not of its views, before they allocate anything. */
   private answerFirst(): void {
     const { client, cache } = this;
     const send = client[EXECUTE];

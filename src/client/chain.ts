@@ -5,8 +5,7 @@
  *     [ReplicaReads ->] [Tracking ->] link
  *                   \-> links of replicas
  *
- * The code of the parts in brackets is loaded only when an option needs it. The chain also holds the pool of
- * extra connections, from the first use on.
+ * The code of the parts in brackets is loaded only when an option needs it.
  */
 
 import type { Command } from "../command/command";
@@ -56,10 +55,7 @@ const PARTS_OF_OPTIONS: Readonly<Record<string, LatePart<object>>> = {
   socketTimeout: socketTimeouts,
 };
 
-/**
- * Loads the code that the options need. Throws a `MissingPartError` in a bundle without it: connections and nodes of a
- * cluster need some of it later, when an error would reach no caller.
- */
+/** Loads the code that the options need, because later a `MissingPartError` would reach no caller. */
 export function loadParts(given: object): void {
   const options = given as AutoPipeliningOptions & MaintenanceOptions & Readonly<Record<string, unknown>>;
   for (const [name, part] of Object.entries(PARTS_OF_OPTIONS)) if (options[name]) part.get();

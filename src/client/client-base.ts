@@ -1,7 +1,6 @@
 /**
  * The common part of `Redis` and `Cluster`: turns calls into commands, pipelines, transactions and scripts.
- * Internal members are keyed by symbols, because users can define scripts with any name as methods of this
- * class.
+ * Internal members are keyed by symbols, because scripts with any name can become methods of this class.
  */
 
 import { EventEmitter } from "node:events";
@@ -185,8 +184,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     }
   }
 
-  // --- commands ----------------------------------------------------------------------------
-
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
     const callback = typeof args[args.length - 1] === "function" ? takeCallback(args) : null;
     const completion = new PromiseCompletion(this[TALLY]);
@@ -274,8 +271,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return view;
   }
 
-  // --- batches -----------------------------------------------------------------------------
-
   /**
    * Collects commands. `exec()` sends them in one round trip and resolves with a row for each, `[null, reply]` or
    * `[error]`. With `merge`, adjacent commands are merged into one if their replies can be separated again. Throws
@@ -316,8 +311,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return asMappedCallback(outcome, (reply) => wrapExecReply(reply) as ReplyRows | null, callback);
   }
 
-  // --- scanning ----------------------------------------------------------------------------
-
   /** Members of a set as a Readable; chunks are arrays. */
   sscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
     return openScan({ ...options, command: "sscan", key, redis: this });
@@ -355,8 +348,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return openBulk(this, this[SOURCE], source, options);
   }
 
-  // --- messages ----------------------------------------------------------------------------
-
   /**
    * Subscribes, and returns a reader: an async iterator of messages and gaps, or, with its `listen()`, a listener for
    * these names only. Readers of a name share the subscription, and the last one to close ends it.
@@ -386,8 +377,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   keyspaceEvents(options?: KeyspaceEventsOptions): KeyspaceEvents {
     return openKeyspaceEvents(this, options);
   }
-
-  // --- extension ---------------------------------------------------------------------------
 
   /** Names of the built-in commands, in lower case. */
   getBuiltinCommands(): string[] {
@@ -441,8 +430,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     }
     this[METHODS].current = null;
   }
-
-  // --- inside ------------------------------------------------------------------------------
 
   /** The pipeline class of this client. A pipeline keeps the methods that existed when it was created. */
   [PIPELINE_CLASS](): typeof Pipeline {

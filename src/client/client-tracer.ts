@@ -44,10 +44,7 @@ const commandDebug = debugLog("command");
 const connectionDebug = debugLog("connection");
 const pipelineDebug = debugLog("pipeline");
 
-/**
- * The async scope of commands that a connection sends on its own account: the call that runs at that time did
- * not cause them.
- */
+/** The async scope of commands of a connection itself, which the current call did not cause. */
 const OF_NO_CALL = new AsyncResource("sluice.connection", { requireManualDestroy: true });
 
 /** Treated as one host, because a name such as localhost may resolve to either address. */
@@ -64,10 +61,7 @@ export const pipelineTracing = new LatePart(
   () => require("./pipeline-trace") as typeof import("./pipeline-trace"),
 );
 
-/**
- * Follows a pipeline; null without a subscriber. The tracing code is loaded with the first subscriber. In a bundle
- * without it, a subscriber must not make pipelines fail.
- */
+/** Null without a subscriber. In a bundle without the tracing code, a subscriber must not make pipelines fail. */
 export function tracePipeline(run: BatchFacts, source: TraceSource): PipelineObserver | null {
   if (hooks.batch === null && !pipelineChannel.isHeard && !source.isLogging) return null;
   return pipelineTracing.find()?.tracePipeline(run, source) ?? null;
@@ -83,7 +77,7 @@ export function tellGathered(ms: number, source: TraceSource): void {
   quietly(() => hooks.gathered?.(ms, source));
 }
 
-/** Maintains the list of clients with readable metrics, from each client's state. */
+/** Maintains the list of clients with readable metrics. */
 export function noteClient(client: ObservedClient, status: string): void {
   if (status === "connecting") hooks.clients.add(client);
   if (status === "end" && hooks.clients.delete(client)) quietly(() => hooks.left?.(client));
@@ -99,10 +93,7 @@ export function flushesSoFar(): number {
   return ConnectionCounts.flushes;
 }
 
-/**
- * Records the async scope in which commands are issued, while tracers listen. Commands are written later,
- * together with others, and must not be attributed to the first caller.
- */
+/** Records the async scope of commands, which are written later and must not be attributed to another caller. */
 export function keepScope(issued: readonly Command[]): void {
   const scope = new AsyncResource("sluice.command", { requireManualDestroy: true });
   for (const command of issued) command.ensureExtra().scope = scope;
@@ -124,7 +115,6 @@ export class ClientTracer implements CommandWriter {
 
   constructor(private readonly client: TracedClient) {}
 
-  /** A command is being written; a resent command has been reported to the channels before. */
   onWrite(command: Command): void {
     writeWatch.watcher?.onWritten(command, this);
     if (this.isLogging) {
@@ -134,7 +124,6 @@ export class ClientTracer implements CommandWriter {
     if (!command.isSettled && commandChannel.isHeard) this.report(command);
   }
 
-  /** Reports a command to the channels, once. */
   report(command: Command): void {
     const extra = command.ensureExtra();
     if (extra.isTraced) return;

@@ -171,14 +171,25 @@ function cacheTtlMs(choice: boolean | number): number | null {
   return choice ? null : 0;
 }
 
-function detailsOf(command: Command, context: LimitContext, issuedAtMs: number): TimeoutDetails {
+/** A command that a limit or a signal may give up. */
+interface Limited {
+  readonly command: Command;
+  readonly context: LimitContext;
+  readonly issuedAtMs: number;
+}
+
+/** Rejects the command. A blocking call that was given up must not remove a later element. */
+function giveUp(
+  { command, context, issuedAtMs }: Limited,
+  makeError: (details: TimeoutDetails) => Error,
+): void {
   const nowMs = userClockMs();
   const sent = sentFor(command);
   const isSent = sent.state === CommandState.Sent;
   const queuedUntilMs = isSent && sent.extra !== null ? sent.extra.sentAtMs : nowMs;
   const { commandsAhead, bytesAhead, server } = context.positionOf(sent);
   // No spread: a timer or a signal may end many commands together.
-  return {
+  const details: TimeoutDetails = {
     phase: !isSent ? "queued" : bytesAhead > 0 ? "sent" : "waiting",
     mayHaveRun: isSent || sent.mayHaveRun,
     elapsedMs: Math.round(nowMs - issuedAtMs),
@@ -187,16 +198,6 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
     bytesAhead,
     server,
   };
-}
-
-/** Rejects the command. A blocking call that was given up must not remove a later element. */
-function giveUp(
-  command: Command,
-  context: LimitContext,
-  issuedAtMs: number,
-  makeError: (details: TimeoutDetails) => Error,
-): void {
-  const details = detailsOf(command, context, issuedAtMs);
   const wasSent = command.state === CommandState.Sent;
   command.fail(withoutStack(() => makeError(details)));
   if (wasSent) command.extra?.recall?.();
@@ -205,7 +206,7 @@ function giveUp(
 abstract class Limit implements Expiring, SettleHook {
   private deadline: Deadline | null = null;
 
-  constructor(protected readonly command: Command) {
+  constructor(readonly command: Command) {
     command.ensureExtra().addHook(this);
   }
 
@@ -220,16 +221,15 @@ abstract class Limit implements Expiring, SettleHook {
   abstract onExpired(): void;
 }
 
-export class CommandLimit extends Limit {
-  private readonly issuedAtMs = userClockMs();
+export class CommandLimit extends Limit implements Limited {
+  readonly issuedAtMs = userClockMs();
 
   constructor(
     command: Command,
-    private readonly context: LimitContext,
+    readonly context: LimitContext,
     /**
      * The time in ms for which the server may hold the written command beyond the limit. Null: the limit comes from
-     * `with()`, and the error message names the queue or the server that used up the time. The error of
-     * `commandTimeout` has the message of ioredis.
+     * `with()`, and the message of the error has details. The error of `commandTimeout` has the message of ioredis.
      */
     private readonly heldMs: number | null,
   ) {
@@ -240,10 +240,7 @@ export class CommandLimit extends Limit {
     const { heldMs, context } = this;
     // The limit of `with()` is the caller's own.
     const leftMs = heldMs !== null && context.isRelaxed ? RELAXED_CHECK_MS : this.leftMs(heldMs ?? 0);
-    if (leftMs <= 0)
-      giveUp(this.command, context, this.issuedAtMs, (details) => {
-        return new CommandTimeoutError(details, heldMs === null);
-      });
+    if (leftMs <= 0) giveUp(this, (details) => new CommandTimeoutError(details, heldMs === null));
     else if (leftMs < Number.POSITIVE_INFINITY) this.start(leftMs);
   }
 
@@ -279,13 +276,13 @@ class BlockingLimit extends Limit {
   }
 }
 
-class AbortHook implements SettleHook {
-  private readonly issuedAtMs = userClockMs();
+class AbortHook implements SettleHook, Limited {
+  readonly issuedAtMs = userClockMs();
 
   constructor(
-    private readonly command: Command,
+    readonly command: Command,
     private readonly signal: AbortSignal,
-    private readonly context: LimitContext,
+    readonly context: LimitContext,
   ) {}
 
   /** Fails the command immediately if the signal is already aborted. */
@@ -303,19 +300,13 @@ class AbortHook implements SettleHook {
   }
 
   onAbort(): void {
-    const { command, context, issuedAtMs, signal } = this;
-    giveUp(command, context, issuedAtMs, (details) => new CommandAbortedError(details, signal.reason));
+    giveUp(this, (details) => new CommandAbortedError(details, this.signal.reason));
   }
 }
 
-/** Methods that change or read state of the client itself. */
 const OF_THE_CLIENT = [...OF_EVENTS, "defineCommand", "addBuiltinCommand", "messages", "keyspaceEvents"];
 
-/**
- * The common prototype of the views that `with()` returns. A view inherits all methods of its client, including
- * scripts, and uses the same connections. Calls that concern the whole client (listeners, new commands and
- * scripts) are forwarded to it.
- */
+/** The common prototype of the views that `with()` returns. It forwards calls that concern the whole client. */
 export function makeViewPrototype<Client extends object>(client: Client): Client {
   const prototype = Object.create(client) as Client;
   for (const name of OF_THE_CLIENT) {

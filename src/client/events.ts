@@ -36,10 +36,7 @@ export function emitMessage(client: EventEmitter, message: Message): void {
     });
 }
 
-/**
- * Emits an event at the end of the current task, because listeners may be attached after the call that causes
- * it.
- */
+/** Emits an event at the end of the task, because listeners may be attached after the call that causes it. */
 export function emitLater(client: EventEmitter, event: string, ...args: unknown[]): void {
   nextTick(() => client.emit(event, ...args));
 }

@@ -1,7 +1,4 @@
-/**
- * Closes a client of one server after its issued commands: without a limit, or within a time limit. When the limit
- * has passed, it closes immediately and reports the remaining commands.
- */
+/** Closes a client of one server after its issued commands, or when a time limit has passed. */
 
 import { specOf } from "../command/command-table";
 import { type Caller, EXECUTE } from "../command/commander";

@@ -1,7 +1,4 @@
-/**
- * Commands that pass through a replaced `sendCommand`. Tracers and wrappers replace it. The replacement is user code: it
- * may throw, change arguments, or return its own promise.
- */
+/** Commands that pass through a replaced `sendCommand`, which may throw, change arguments, or return its own promise. */
 
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
@@ -31,33 +28,29 @@ export function passAlone(client: InterceptedClient, command: Command): Promise<
   }
 }
 
-/** Passes the commands of a batch through, and returns those to send. */
+/** Passes the commands of a batch through, and returns those to send. If the replacement throws, one command fails. */
 export function passBatch(client: InterceptedClient, commands: readonly Command[]): readonly Command[] {
   const collected: Command[] = [];
   // A replaced `sendCommand` may send its own batch while it sees the commands of this one.
   const outer = client[COLLECTED];
   client[COLLECTED] = collected;
   try {
-    for (const command of commands) passMember(client, command);
+    for (const command of commands) {
+      try {
+        const returned = client.sendCommand(command);
+        // The batch reports the outcome; the promise of the replacement has no other consumer.
+        if (isThenable(returned)) returned.then(undefined, () => {});
+      } catch (error) {
+        command.fail(toError(error));
+        command.batch?.dropOut();
+      }
+    }
   } finally {
     client[COLLECTED] = outer;
   }
   return collected;
 }
 
-/** If the replacement throws, only this command fails. */
-function passMember(client: InterceptedClient, command: Command): void {
-  try {
-    const returned = client.sendCommand(command);
-    // The batch reports the outcome; the promise of the replacement has no other consumer.
-    if (isThenable(returned)) returned.then(undefined, () => {});
-  } catch (error) {
-    command.fail(toError(error));
-    command.batch?.dropOut();
-  }
-}
-
-/** Marks the place of each command in its batch. */
 export function notePlaces(commands: readonly Command[]): void {
   let isInTransaction = false;
   for (const command of commands) {

@@ -1,7 +1,6 @@
 /**
- * The public `Command` class: a command built by hand for `sendCommand`, with the constructor, flags and
- * helpers that applications and tools know. It bypasses the key prefix and auto-pipelining, and by default its
- * reply contains Buffers.
+ * The public `Command` class: a command built by hand for `sendCommand`. It bypasses the key prefix and
+ * auto-pipelining, and by default its reply contains Buffers.
  */
 
 import { prepareArguments } from "../command/argument-mappers";

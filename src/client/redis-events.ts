@@ -1,7 +1,4 @@
-/**
- * Emits the reports of the link as events of a `Redis` instance. An error of a listener never unwinds the
- * parser.
- */
+/** Emits the reports of the link as events of a `Redis` instance. An error of a listener never unwinds the parser. */
 
 import type { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
@@ -184,10 +181,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
   }
 }
 
-/**
- * Parses a line of MONITOR: `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. The source is `ip:port`, `lua` or
- * `unix:path`.
- */
+/** Parses `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. The source is `ip:port`, `lua` or `unix:path`. */
 function parseMonitorLine(line: string): [time: string, args: string[], source: string, database: string] {
   const head = MONITOR_HEAD.exec(line);
   if (head === null) return [line, [], "", ""];

@@ -1,7 +1,4 @@
-/**
- * The client for one server. This class only translates between the public interface and the layers below: it
- * resolves options, builds the chain, and emits events.
- */
+/** The client for one server. It only translates between the public interface and the layers below. */
 
 import { type EventEmitter, once } from "node:events";
 import type { Socket } from "node:net";

@@ -1,8 +1,4 @@
-/**
- * Names that scripts and added commands must not use, because the client, Node.js events or the language look
- * them up on every client. All other names are free, because internal members of the clients are keyed by
- * symbols.
- */
+/** Names that scripts and added commands must not use: the client, Node.js events or the language look them up. */
 
 import { EventEmitter } from "node:events";
 import { ReservedNameError } from "../errors";
@@ -35,7 +31,6 @@ const OF_THE_CLIENT = [
 /** `then` would make the client a thenable, and `toJSON` would run whenever a client is logged. */
 const OF_THE_LANGUAGE = ["then", "toJSON"];
 
-/** The members of every event emitter. */
 export const OF_EVENTS = ["domain", ...namesOf(new EventEmitter()), ...namesOf(EventEmitter.prototype)];
 
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([

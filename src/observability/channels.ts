@@ -81,11 +81,8 @@ export class WorkChannel<Context extends OutcomeContext> {
   }
 }
 
-/** Written commands. */
 export const commandChannel: WorkChannel<CommandTraceContext> = new WorkChannel("ioredis:command");
-/** Transactions. */
 export const batchChannel: WorkChannel<BatchOperationContext> = new WorkChannel("ioredis:batch");
-/** Attempts to connect. */
 export const connectChannel: WorkChannel<ConnectTraceContext> = new WorkChannel("ioredis:connect");
 
 /** A published operation. Its outcome must be reported before the caller receives it. */

@@ -1,14 +1,10 @@
-/**
- * Hints for errors of servers and sockets: the probable cause and a remedy. A hint is a property of its error
- * (util/error-hint.ts). Each function returns null if it has no advice.
- */
+/** Hints for errors of servers and sockets: the probable cause and a remedy. Each function may have no advice. */
 
 import { addHint } from "../util/error-hint";
 
 /** Replies of a server that refuses the connection. They arrive before any request is answered. */
 const TURNED_AWAY = /^(?:DENIED |ERR max number of clients)/;
 
-/** Whether a server refuses the connection with this reply. */
 export function isTurnedAway(message: string): boolean {
   return TURNED_AWAY.test(message);
 }

@@ -3,13 +3,11 @@
 import { processWide } from "../util/process-wide";
 import type { ServerContext } from "./channels";
 
-/** Receives the outcome of a call. */
 export interface CallEnd {
   onFulfilled(): void;
   onFailed(error: Error): void;
 }
 
-/** The client of a call. */
 export interface CallSource {
   /** Counts the outcomes; a replacement must pass the outcomes on to it. */
   readonly tally: CallEnd;
@@ -33,7 +31,6 @@ export interface BatchFacts {
   nameAt(index: number): string;
 }
 
-/** Receives the outcome of a batch. */
 export interface BatchEnd {
   /**
    * @param errors The number of errors by first word of the error reply, or by code of another error.

@@ -12,7 +12,6 @@ import { INSPECT, type InspectArguments } from "../util/inspect";
 const HIDDEN = "?";
 /** The number of arguments in the stack of an error. */
 const MOST_IN_STACK = 4;
-const LINE_END = /[\r\n]/;
 
 // The first match with the beginning of the name decides; the names are those that tracers of this API expect.
 const SHOWN_FIRST = words("GETSET LPUSH MSET PFA PSETEX PUBLISH RPUSH SADD SET SPUBLISH XADD ZADD");
@@ -74,7 +73,7 @@ function commandLine(name: string, args: readonly Argument[], shownName: string)
 
 function inOneLine(text: string): string {
   const short = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}...` : text;
-  return LINE_END.test(short) ? short.replace(/[\r\n]/g, " ") : short;
+  return short.replace(/[\r\n]/g, " ");
 }
 
 /**
@@ -134,15 +133,11 @@ function redactNested(value: unknown): unknown {
   return typeof value === "object" && value !== null ? redactOptions(value) : value;
 }
 
-/**
- * Makes `util.inspect` (and therefore `console.log`) show an options object without its secrets, also when it
- * is nested. The property is invisible to copying, comparing and JSON.
- */
+/** `console.log` shows the options without secrets. The property is invisible to copying, comparing and JSON. */
 export function hideSecrets<T extends object>(options: T): T {
   return showAs(options, SHOW_OPTIONS);
 }
 
-/** The same for a list of servers. */
 export function hideNodes<T>(nodes: T[]): T[] {
   return showAs(nodes, SHOW_NODES);
 }
@@ -164,10 +159,7 @@ const SHOW_OPTIONS = showerBy(redactOptions);
 const SHOW_NODES = showerBy(redactNested);
 const SHOW_SOCKET = showerBy(describeSocket);
 
-/**
- * Makes `util.inspect` show a socket as its address and counters: its buffers contain recent data, and a TLS
- * socket holds its options.
- */
+/** Hides the buffers of a socket, which contain recent data, and the options of a TLS socket. */
 export function hideBytes(socket: object): void {
   if (!(INSPECT in socket)) showAs(socket, SHOW_SOCKET);
 }
@@ -179,7 +171,6 @@ function describeSocket(socket: object): Record<string, unknown> {
   return shown;
 }
 
-/** The key of the method that summarizes the state of a client, without secrets. */
 export const SUMMARY: unique symbol = Symbol("summary");
 
 /** The fields that a client shows; the server is its address. */

@@ -1,9 +1,6 @@
-/**
- * Validates hosts and ports from servers and Sentinels before they reach a socket, a resolver or a message.
- * Knows nothing of nodes.
- */
+/** Validates hosts and ports from servers and Sentinels before they reach a socket, a resolver or a message. */
 
-/** The longest host name (RFC 1035). */
+/** RFC 1035. */
 const MAX_HOST_LENGTH = 255;
 /** Characters of host names and of IPv4 and IPv6 addresses, with a zone index. */
 const HOST = /^[A-Za-z0-9._:%-]+$/;

@@ -39,9 +39,7 @@ export function tellLater(callback: Callback<unknown>): Teller {
   return tell;
 }
 
-/**
- * Passes the outcome of the promise to the callback, and returns the promise. A rejection counts as handled.
- */
+/** Passes the outcome of the promise to the callback, and returns the promise. A rejection counts as handled. */
 export function asCallback<T>(promise: Promise<T>, callback?: Callback<T>): Promise<T> {
   if (typeof callback !== "function") return promise;
   promise.then(

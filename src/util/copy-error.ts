@@ -8,53 +8,43 @@ import { withoutStack } from "./without-stack";
 
 /** An error of the same class with the same text, the same own properties, and the additional ones. */
 export function copyError(error: Error, more: object = {}): Error {
-  return Object.assign(new Template(error).makeCopy(), more);
+  return Object.assign(copierOf(error)(), more);
 }
 
-/** A template for many copies of an error. The engine captures no stack for a copy. */
-class Template {
-  private readonly prototype: object;
-  private readonly message: string;
-  private readonly stack: string;
-  private readonly options: ErrorOptions | undefined;
-  private readonly shown: [name: string, value: unknown][] = [];
-  /** The non-enumerable properties, except those that every error has. */
-  private readonly hidden: [name: string, descriptor: PropertyDescriptor][] = [];
-
-  constructor(error: Error) {
-    this.prototype = Object.getPrototypeOf(error) as object;
-    this.message = error.message;
-    this.stack = error.stack ?? "";
-    this.options = Object.hasOwn(error, "cause") ? { cause: error.cause } : undefined;
-    for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(error))) {
-      if (name === "message" || name === "stack" || name === "cause") continue;
-      if (descriptor.enumerable === true) this.shown.push([name, descriptor.value]);
-      else this.hidden.push([name, descriptor]);
-    }
+/** Returns a function that copies the error. The engine captures no stack for a copy. */
+function copierOf(error: Error): () => Error {
+  const prototype = Object.getPrototypeOf(error) as object;
+  const { message, stack = "" } = error;
+  const options = Object.hasOwn(error, "cause") ? { cause: error.cause } : undefined;
+  const shown: [name: string, value: unknown][] = [];
+  const hidden: [name: string, descriptor: PropertyDescriptor][] = [];
+  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(error))) {
+    if (name === "message" || name === "stack" || name === "cause") continue;
+    if (descriptor.enumerable === true) shown.push([name, descriptor.value]);
+    else hidden.push([name, descriptor]);
   }
-
-  makeCopy(): Error {
-    const copy = withoutStack(() => new Error(this.message, this.options));
-    Object.setPrototypeOf(copy, this.prototype);
-    for (const [name, value] of this.shown) Reflect.set(copy, name, value);
-    for (const [name, descriptor] of this.hidden) Object.defineProperty(copy, name, descriptor);
-    Reflect.set(copy, "stack", this.stack);
+  return () => {
+    const copy = withoutStack(() => new Error(message, options));
+    Object.setPrototypeOf(copy, prototype);
+    for (const [name, value] of shown) Reflect.set(copy, name, value);
+    for (const [name, descriptor] of hidden) Object.defineProperty(copy, name, descriptor);
+    Reflect.set(copy, "stack", stack);
     return copy;
-  }
+  };
 }
 
 /** Errors for all commands that one cause ends. Each is a separate error with the stack frames of the first. */
 export class OneCause {
   private calls: string | undefined;
-  private readonly templates = new Map<string, Template>();
+  private readonly copiers = new Map<string, () => Error>();
 
   /** @param kind Errors of the same kind have the same class and message. `make` creates the first one. */
   next(kind: string, make: () => Error): Error {
-    const template = this.templates.get(kind);
-    if (template !== undefined) return template.makeCopy();
+    const copy = this.copiers.get(kind);
+    if (copy !== undefined) return copy();
     const error = this.calls === undefined ? make() : withCalls(this.calls, make);
     this.calls ??= callsIn(error.stack ?? "");
-    this.templates.set(kind, new Template(error));
+    this.copiers.set(kind, copierOf(error));
     return error;
   }
 }

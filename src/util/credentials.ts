@@ -10,10 +10,7 @@ export const MASK = "***";
 
 /** Commands with arguments that may be credentials. Of CONFIG, the group, only SET. */
 const CARRIER = /^\s*(?:(?:auth|hello|acl|migrate|sentinel)(?!\S)|config\s+set(?!\S)|(config)\s*$)/i;
-/**
- * A name with spaces, as in `call("config set", ...)`: the client sends it unchanged, and the server rejects
- * it.
- */
+/** A name with spaces, as in `call("config set", ...)`, which the server rejects. */
 const PHRASE = /\s/;
 /** A shorter argument can be a part of any word: it is masked only as a separate word. */
 const SHORTEST_PART = 4;

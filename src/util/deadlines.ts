@@ -1,7 +1,6 @@
 /**
- * Time limits for many operations with one coarse timer: it ticks every 8 ms while a limit is pending and not
- * at all otherwise. A limit expires at most 10 ms late and needs no timer of its own. Setting and cancelling
- * are O(1).
+ * Time limits for many operations with one coarse timer, which ticks every 8 ms while a limit is pending. A limit
+ * expires at most 10 ms late. Setting and cancelling are O(1).
  */
 
 import { sharesTimers } from "./runtime";
@@ -127,5 +126,4 @@ function scheduleAlone(target: Expiring, delayMs: number): Deadline {
   return deadline;
 }
 
-/** The one instance of the process. */
 export const deadlines = new Deadlines({ clockMs, startTimer, stopTimer }, sharesTimers);

@@ -18,13 +18,6 @@ export interface DebugLog {
   readonly enabled: boolean;
 }
 
-/**
- * The debug output of one topic.
- *
- * @example
- * const debug = debugLog("connection");
- * debug("connected to %s", server);
- */
 export function debugLog(topic: string): DebugLog {
   let output: Debugger | null = null;
   const load = (): Debugger | null => {

@@ -1,16 +1,10 @@
-/**
- * Tells any number of tasks that their client has ended, with one listener: Node.js warns of a leak from the
- * eleventh listener on.
- */
+/** Tells any number of tasks that their client has ended, with one listener: Node.js warns from the eleventh on. */
 
 import type { EventEmitter } from "node:events";
 
 const endings = new WeakMap<object, AbortSignal>();
 
-/**
- * A signal that the next event `end` aborts.
- * @param owner Stands for a client and its views.
- */
+/** @param owner The same object for a client and its views. */
 export function endingOf(events: EventEmitter, owner: object): AbortSignal {
   const known = endings.get(owner);
   if (known !== undefined && !known.aborted) return known;

@@ -19,13 +19,9 @@ export function addHint<T extends Error>(error: T, hint: string | null | undefin
   return error;
 }
 
-/** Errors of mistakes that another attempt cannot fix. */
+/** Errors of mistakes that another attempt cannot fix, such as an HTTP port: commands do not wait for one. */
 const certain = new WeakSet<Error>();
 
-/**
- * Marks the error of a mistake that another attempt cannot fix, such as an HTTP port: commands do not wait for
- * another attempt.
- */
 export function markCertain<T extends Error>(error: T): T {
   certain.add(error);
   return error;
@@ -35,7 +31,6 @@ export function isCertain(error: Error): boolean {
   return certain.has(error);
 }
 
-/** The hint of an error, if it has one. */
 export function hintOf(error: unknown): string | undefined {
   const hint = (error as { hint?: unknown } | null | undefined)?.hint;
   return typeof hint === "string" ? hint : undefined;

@@ -1,8 +1,5 @@
-/**
- * The protocol with which `util.inspect` (and therefore `console.log`) asks an object for its displayed form.
- */
+/** The protocol with which `util.inspect` (and therefore `console.log`) asks an object for its displayed form. */
 
-/** The key of the method that `util.inspect` calls. */
 export const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
 
 type Inspect = (value: unknown, style: object) => string;

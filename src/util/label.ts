@@ -1,4 +1,4 @@
-/** What programs and logs show of the errors of a class: its name, and the name and the code of its errors. */
+/** Names and codes of error classes, as programs and logs show them. */
 
 interface ErrorClass {
   readonly name: string;
@@ -8,7 +8,7 @@ interface ErrorClass {
 type Classes = Readonly<Record<string, ErrorClass>>;
 
 /**
- * Sets the names of classes that minification has changed, and the names and codes of their errors.
+ * Sets the names of error classes, which minification has changed, and the names and codes of their errors.
  * @param name With null, the errors have the name of their class.
  * @param classes By the code of their errors.
  */

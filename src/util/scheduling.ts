@@ -13,10 +13,7 @@ import { sharesTimers } from "./runtime";
 /** Looked up by name: an import of the module fails on Workers with a compatibility date before March 2026. */
 const { performance: ownPerformance } = process.getBuiltinModule?.("node:perf_hooks") ?? globalThis;
 const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
-/**
- * The global functions of Workers throw when they are called as methods, and compiled modules call imports that
- * way.
- */
+/** The global functions of Workers throw when they are called as methods, as compiled modules call imports. */
 const present = sharesTimers ? globalThis : { ...timers, queueMicrotask: process.nextTick };
 
 type Scheduler = (work: () => void) => void;
@@ -53,9 +50,7 @@ export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
 export const dateMs: () => number = Date.now;
 /** That of Workers throws. */
 const cpuUsage = sharesTimers ? process.cpuUsage?.bind(process) : undefined;
-/**
- * Processor and idle times of this process since it started, in ms; NaN on runtimes that do not report them.
- */
+/** Processor and idle times of this process since it started, in ms; NaN on runtimes that do not report them. */
 export const threadTimes = {
   /** The CPU time of all its threads. */
   computedMs(): number {
@@ -66,9 +61,7 @@ export const threadTimes = {
   idleMs: (): number => ownPerformance.nodeTiming?.idleTime ?? Number.NaN,
 };
 
-/**
- * Sockets of the runtime look up `process.nextTick` when it is used: with a faked one they would never connect.
- */
+/** Sockets look up `process.nextTick` when it is used: with a faked one they would never connect. */
 export function withOwnTicks<T>(work: () => T): T {
   const presentTick = process.nextTick;
   if (presentTick === (nextTick as unknown)) return work();
@@ -80,7 +73,6 @@ export function withOwnTicks<T>(work: () => T): T {
   }
 }
 
-/** A promise that resolves after the delay. */
 export function sleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => startTimer(resolve, delayMs));
 }

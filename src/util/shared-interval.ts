@@ -1,14 +1,12 @@
 /**
- * Periodic checks of many objects with one timer for each period. A thousand idle clients wake the process as
- * often as one, and without objects no timer runs. The timers do not keep the process alive. A runtime that
- * shares no timers has one for each object.
+ * Periodic checks of many objects with one timer for each period, which does not keep the process alive. A thousand
+ * idle clients wake the process as often as one. A runtime that shares no timers has one for each object.
  */
 
 import { sharesTimers } from "./runtime";
 import { startInterval, stopInterval } from "./scheduling";
 import { callUser } from "./user-code";
 
-/** An object with a periodic check. */
 export interface Looker {
   /** Returns false to end its checks. */
   look(): boolean;
@@ -19,7 +17,6 @@ interface Round {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The clock of `SharedIntervals`. */
 export interface IntervalSource {
   startInterval(work: () => void, periodMs: number): NodeJS.Timeout;
   stopInterval(timer: NodeJS.Timeout | undefined): void;
@@ -65,5 +62,4 @@ export class SharedIntervals {
   }
 }
 
-/** The intervals of the process. */
 export const sharedIntervals = new SharedIntervals({ startInterval, stopInterval }, sharesTimers);

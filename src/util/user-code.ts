@@ -3,10 +3,7 @@
 import { isNativeError } from "node:util/types";
 import { nextTick } from "./scheduling";
 
-/**
- * Returns the result of the function. If it throws: undefined, after `onThrown` was called; the error is thrown
- * on the next tick.
- */
+/** The result of the function. If it throws: undefined, and the error is thrown on the next tick. */
 export function callUser<T>(work: () => T, onThrown?: () => void): T | undefined {
   try {
     return work();

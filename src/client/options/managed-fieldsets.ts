@@ -1,12 +1,9 @@
-/**
- * Checks and copies the `himportFieldsets` option, so that later changes to the caller's lists have no effect.
- */
+/** Checks and copies the `himportFieldsets` option, so that later changes to the caller's lists have no effect. */
 
 import type { HimportFieldset } from "./common-options";
 
 type Text = string | Buffer;
 
-/** A frozen copy of the list; throws a TypeError for an invalid one. */
 export function copyFieldsets(value: unknown): readonly HimportFieldset[] {
   if (!Array.isArray(value)) throw new TypeError("himportFieldsets must be an array");
   const names = new Set<string>();

@@ -1,7 +1,6 @@
 /**
- * Warns about option names that have no effect: misspelled ones, names of other clients, and options of a node
- * that are given to a cluster. Each name produces one warning in a process. Other unknown names are ignored,
- * because programs keep their own values among the options.
+ * Warns about option names that have no effect: misspelled ones, names of other clients, and options of a node that
+ * are given to a cluster. Other unknown names are ignored, because programs keep their own values among the options.
  */
 
 import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "./option-table";

@@ -1,7 +1,6 @@
 /**
- * Kinds of options: which values they accept, and how their text in a URL is read. The kinds reject
- * values that would hang the client, exhaust its memory, or have no effect. Options of ioredis accept the values
- * that ioredis accepts.
+ * Kinds of options. They reject values that would hang the client, exhaust its memory, or have no effect. Options of
+ * ioredis accept the values that ioredis accepts.
  */
 
 import { OptionError } from "../../errors";

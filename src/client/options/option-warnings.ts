@@ -1,4 +1,4 @@
-/** Process warnings about options that have no effect, or not the intended one. Each option produces one warning in a process. */
+/** Process warnings about options: one for each name in a process. */
 
 import { MOST_NAMES } from "../../util/bounds";
 

@@ -34,7 +34,6 @@ export function isTlsUrl(text: string): boolean {
 }
 
 /**
- * Splits an address into its parts.
  * @example
  * parseUrl("redis://user:secret@localhost:6380/2?family=4");
  * // { username: "user", password: "secret", host: "localhost", port: "6380", db: "2", family: 4 }

@@ -17,12 +17,7 @@ type OptionRecord = Record<string, unknown>;
 
 const BUNDLED_PROFILES = ["RedisCloudFixed", "RedisCloudFlexible"];
 
-/**
- * Merges the arguments of `new Redis(...)`: the first definition of a key wins, but a number always sets the
- * port.
- * @example
- * resolveRedisOptions([6380, "example.org", { db: 1 }]);
- */
+/** Merges the arguments of `new Redis(...)`: the first definition of a key wins, but a number sets the port. */
 export function resolveRedisOptions(args: readonly unknown[]): RedisOptions {
   const given: OptionRecord = {};
   let isTls = false;
@@ -93,10 +88,7 @@ function rejectProfile(tls: unknown): void {
   );
 }
 
-/**
- * The options in a URL or another string form. Items of a query are text, which the kind of the option
- * converts. TLS is not included: see `isTlsUrl`.
- */
+/** The options in a URL or another string form, without TLS: see `isTlsUrl`. */
 export function optionsOfAddress(text: string): OptionRecord {
   const options: OptionRecord = {};
   for (const [name, value] of Object.entries(parseUrl(text))) {
