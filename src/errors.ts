@@ -527,12 +527,6 @@ label<ErrorCode>("Error", {
   SOCKET_TIMEOUT: { SocketTimeoutError },
   SUBSCRIBER_MODE: { SubscriberModeError },
 });
-label<ErrorCode>("MaxRetriesPerRequestError", {
-  OUTCOME_UNKNOWN: { MaxRetriesOutcomeUnknownError },
-});
-label<ErrorCode>("OutcomeUnknownError", {
-  OUTCOME_UNKNOWN: { ClosedOutcomeUnknownError },
-});
-label<ErrorCode>("TypeError", {
-  ERR_INVALID_URL: { InvalidUrlError },
-});
+label<ErrorCode>("MaxRetriesPerRequestError", { OUTCOME_UNKNOWN: { MaxRetriesOutcomeUnknownError } });
+label<ErrorCode>("OutcomeUnknownError", { OUTCOME_UNKNOWN: { ClosedOutcomeUnknownError } });
+label<ErrorCode>("TypeError", { ERR_INVALID_URL: { InvalidUrlError } });

@@ -285,7 +285,6 @@ class AbortHook implements SettleHook, Limited {
     readonly context: LimitContext,
   ) {}
 
-  /** Fails the command immediately if the signal is already aborted. */
   follow(): void {
     if (this.signal.aborted) {
       this.onAbort();

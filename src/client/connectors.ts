@@ -20,7 +20,6 @@ interface ConnectedClient extends EventEmitter {
   readonly options: RedisOptions;
 }
 
-/** @param makeClient Creates the clients of the Sentinels and of probes. */
 export function makeConnector(
   client: ConnectedClient,
   makeClient: (settings: object) => EventEmitter,

@@ -93,7 +93,6 @@ export async function quitWithin(client: QuittingClient, { timeout }: QuitOption
   return report;
 }
 
-/** The link of the server, followed by those of its replicas. */
 function linksOf({ link, replicas }: Chain): readonly Link[] {
   return [link, ...(replicas?.links ?? [])];
 }

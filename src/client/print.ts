@@ -1,5 +1,3 @@
-/** A callback that prints its arguments. */
-
 /** Logs `Error: <error>` or `Reply: <reply>`. */
 export function print(error: Error | null, reply?: unknown): void {
   if (error) console.log(`Error: ${error}`);

@@ -1,7 +1,4 @@
-/**
- * The result of `stats()` of the clients: plain frozen objects, built from counters that each module keeps.
- * Reading them allocates; counting does not.
- */
+/** The result of `stats()` of the clients: frozen objects. Reading them allocates; counting does not. */
 
 import type { CacheStats } from "../caching/cache-report";
 import type { Command } from "../command/command";
@@ -171,7 +168,6 @@ export interface ClusterStats extends Traffic {
   readonly nodes: Readonly<Record<string, LinkStats>>;
 }
 
-/** Values that the link itself does not know. */
 interface Surroundings {
   readonly status: string;
   /** The address of the server. */
@@ -220,7 +216,6 @@ export function readLink(link: Link, counts: ConnectionCounts, surroundings: Sur
   });
 }
 
-/** The values that a cluster client adds to its nodes. */
 interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bounds" | "cache"> {
   readonly nodes: readonly LinkStats[];
   /** Of all current and former nodes. */
@@ -251,7 +246,6 @@ export function readCluster({ nodes, counts, redirects, waiting, ...figures }: C
   });
 }
 
-/** A summary for `console.log`. */
 export function shownOf({ offline, gathered, unsent, inFlight, socketBytes }: QueueStats): object {
   return { offline, gathered, unsent, inFlight, socketBytes };
 }

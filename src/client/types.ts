@@ -1,8 +1,4 @@
-/**
- * Public types of the clients other than options: the members besides their own ones (commands, pipelines,
- * transactions), the states, and how the reply mapping option becomes part of a client's type. Types only; the
- * module is empty at run time.
- */
+/** Public types of the clients other than options. */
 
 import type {
   ChainableCommander,

@@ -204,6 +204,4 @@ label<ErrorCode>("Error", {
   TOO_MANY_REDIRECTIONS: { TooManyRedirectionsError },
   TOPOLOGY_TIMEOUT: { TopologyTimeoutError },
 });
-label<ErrorCode>("RedisError", {
-  CONNECT_ABANDONED: { ConnectAbandonedError },
-});
+label<ErrorCode>("RedisError", { CONNECT_ABANDONED: { ConnectAbandonedError } });

@@ -21,6 +21,4 @@ export class DatabaseLostError extends SluiceError {
   }
 }
 
-label<ErrorCode>(null, {
-  DATABASE_LOST: { DatabaseLostError },
-});
+label<ErrorCode>(null, { DATABASE_LOST: { DatabaseLostError } });

@@ -146,6 +146,4 @@ label<ErrorCode>(null, {
   MESSAGE_TAKEN: { MessageTakenError },
   TRANSACTION_CONFLICT: { TransactionConflictError },
 });
-label<ErrorCode>("AbortError", {
-  ABORTED_BY_SIGNAL: { LeaseAbortedError, LockAbortedError },
-});
+label<ErrorCode>("AbortError", { ABORTED_BY_SIGNAL: { LeaseAbortedError, LockAbortedError } });

@@ -51,7 +51,6 @@ export class WorkChannel<Context extends OutcomeContext> {
     this.channel = tracingChannel(name);
   }
 
-  /** Whether any event has a subscriber. */
   get isHeard(): boolean {
     const { start, end, asyncStart, asyncEnd, error } = this.channel;
     // Not `channel.hasSubscribers`, which is missing in earlier releases of Node 20.

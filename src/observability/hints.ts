@@ -17,7 +17,6 @@ export function isTransientRefusal(message: string): boolean {
   return TRANSIENT.test(message);
 }
 
-/** For a refused handshake. */
 export function hintOnRefusal(said: string, hasPassword: boolean): string | null {
   if (said.startsWith("WRONGPASS invalid username-password") || said === "ERR invalid password") {
     return "The server does not accept this user name with this password. Check the options `username` and `password`.";
@@ -83,7 +82,6 @@ export function hintOnGreeting(message: string, isEncrypted: boolean): string | 
   return byte > 32 && byte < 127 ? "This is not a Redis or Valkey server. Check host and port." : null;
 }
 
-/** Whether the bytes of the server are no TLS. */
 export function isForeignToTls({ code = "", message }: Error & { code?: string }): boolean {
   if (/^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/.test(code)) return true;
   return /wrong version number|unknown protocol/.test(message);
@@ -115,7 +113,6 @@ export function hintOnTls(error: Error & { code?: string }): string | null {
   return "The server does not speak TLS at this port, or it refuses the TLS settings of this client. Check the port and the option `tls`.";
 }
 
-/** For a certificate that one side does not accept. */
 export function hintOnCertificate({ code = "" }: Error & { code?: string }): string | null {
   if (/ALERT_\w*CERT|ALERT_UNKNOWN_CA/.test(code)) {
     return "The server requires a client certificate, or does not accept this one. Check `cert` and `key` in the option `tls`.";
@@ -147,7 +144,6 @@ export function hintOnSilence(isTls: boolean): string {
 export const HINT_ON_NO_ANSWER =
   "Nothing answers at this address. Check the options `host` and `port`, and the firewalls between this machine and the server.";
 
-/** For a connection that never opened. */
 export function hintOnUnreachable({ code, syscall }: NodeJS.ErrnoException): string | null {
   switch (code) {
     case "ECONNREFUSED":
@@ -169,6 +165,5 @@ export function hintOnUnreachable({ code, syscall }: NodeJS.ErrnoException): str
   }
 }
 
-/** For a command of a client that is closed. */
 export const HINT_ON_CLOSED =
   "The client was closed by quit() or disconnect(), or `retryStrategy` returned no delay. Call connect() or create a new client.";

@@ -27,11 +27,7 @@ export class Deadline {
   ) {}
 }
 
-export interface TimeSource {
-  clockMs(): number;
-  startTimer(work: () => void, delayMs: number): NodeJS.Timeout;
-  stopTimer(timer: NodeJS.Timeout | undefined): void;
-}
+type TimeSource = Pick<typeof import("./scheduling"), "clockMs" | "startTimer" | "stopTimer">;
 
 export class Deadlines {
   private readonly ticks = new Map<number, Deadline[]>();

@@ -17,10 +17,7 @@ interface Round {
   readonly timer: NodeJS.Timeout;
 }
 
-export interface IntervalSource {
-  startInterval(work: () => void, periodMs: number): NodeJS.Timeout;
-  stopInterval(timer: NodeJS.Timeout | undefined): void;
-}
+type IntervalSource = Pick<typeof import("./scheduling"), "startInterval" | "stopInterval">;
 
 export class SharedIntervals {
   private readonly rounds = new Map<number | Looker, Round>();

@@ -1,7 +1,6 @@
 /**
- * Options of `Cluster`, their defaults, and the forms of a startup node. docs/options.md is generated from the comments
- * here: the first paragraph is the effect, with `@unit` and `@default`. Each field accepts an explicit `undefined`, which
- * means its default. The objects of the caller are not changed.
+ * Options of `Cluster`, their defaults, and the forms of a startup node. The comments have the form of those in
+ * common-options.ts. The objects of the caller are not changed.
  */
 
 import { lookup, resolveSrv } from "node:dns";
@@ -217,7 +216,6 @@ export function redirectOptions(options: ClusterOptions): RedirectOptions {
   return resolved;
 }
 
-/** The options of the requests for the slot table. */
 export function refreshOptions(options: ClusterOptions): RefreshOptions {
   return {
     slotsRefreshTimeout: options.slotsRefreshTimeout ?? DEFAULT_REFRESH_TIMEOUT_MS,

@@ -1,7 +1,7 @@
 /**
- * Options that are the same for a client of one server, a client behind Sentinel, and the nodes of a cluster: types only.
- * Their defaults are in redis-options.ts. docs/options.md is generated from the comments here: the first paragraph is the
- * effect, with `@unit` and `@default`. Each field accepts an explicit `undefined`, which means its default.
+ * Options that are the same for a client of one server, a client behind Sentinel, and the nodes of a cluster.
+ * docs/options.md is generated from the comments here: the first paragraph is the effect, with `@unit` and `@default`.
+ * Each field accepts an explicit `undefined`, which means its default.
  */
 
 import type { RetryPolicy } from "../../command/command-extra";

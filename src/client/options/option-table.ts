@@ -166,7 +166,6 @@ export function checkOptions(options: OptionRecord): void {
   }
 }
 
-/** The value of an item in the query of a URL. Throws an `OptionError`. */
 export function parseOption(name: string, text: string): unknown {
   return (BY_NAME[name] ?? ANY).parse(name, text);
 }

@@ -1,8 +1,4 @@
-/**
- * Options of `Redis` and their defaults. The groups that are shared with other clients are in
- * common-options.ts and sentinel-options.ts; resolve-options.ts turns constructor arguments into
- * one object of these. Every field takes an explicit `undefined`, which means its default.
- */
+/** Options of `Redis` and their defaults. Groups that other clients share are in common-options.ts and sentinel-options.ts. */
 
 import { DEFAULT_LOADING_RETRY_MS } from "../../connection/handshake";
 import type { FailoverSettings } from "../../failover/databases";
@@ -82,16 +78,12 @@ export const NODE_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze(
   idleMs: 2000,
   probeTimeoutMs: 1000,
 });
-/** The default of `blockingTimeoutGrace`. */
 export const DEFAULT_BLOCKING_GRACE_MS = 100;
 
 const retryStrategy = (times: number): number =>
   Math.min(50 * 2 ** (times - 1), 5000) + Math.floor(Math.random() * 200);
 
-/**
- * The defaults, without those of live options. Each client has an object of this literal, so all of them share
- * one hidden class, unlike copies made key by key.
- */
+/** The defaults without live options. The objects of one literal share a hidden class, unlike copies made key by key. */
 export const freshDefaults = (): Defaults => ({
   port: LINK_DEFAULTS.port,
   host: "localhost",
