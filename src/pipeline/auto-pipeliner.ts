@@ -237,7 +237,8 @@ export class AutoPipeliner implements Dispatcher {
     const { open, last } = this;
     this.open = null;
     this.last = null;
-    if (last !== null && !last.isSettled) open?.add(last);
+    // A redirect in this turn may have put it into the batch of another connection.
+    if (last !== null && last.batch === null && !last.isSettled) open?.add(last);
     open?.settleOne();
   }
 

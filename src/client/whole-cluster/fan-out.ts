@@ -215,11 +215,11 @@ class Gathering implements Completion, SettleHook, SentCommand {
 
   /** A part that waits for its reply, or else an answered one; the whole may have run if there is any. */
   private get foremost(): SentCommand {
-    const { parts, answers } = this;
-    const open = parts.filter(({ isSettled }) => !isSettled).map(sentFor);
+    const sent = this.parts.map(sentFor);
+    const open = sent.filter((_, index) => this.parts[index]?.isSettled === false);
     return (
       open.find(({ state }) => state === CommandState.Sent) ??
-      parts.find((_, index) => answers[index]?.error === null) ??
+      sent.find((_, index) => this.answers[index]?.error === null) ??
       (open[0] as SentCommand)
     );
   }

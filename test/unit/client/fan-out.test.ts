@@ -5,7 +5,7 @@ import { FanOut } from "../../../src/client/whole-cluster/fan-out";
 import { fanOutPolicyFor } from "../../../src/client/whole-cluster/fan-out-policy";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import type { FanOutPart } from "../../../src/cluster/router";
-import { Command, CommandState, issuedBy, Origin, UNROUTED } from "../../../src/command/command";
+import { Command, CommandState, issuedBy, Origin, sentFor, UNROUTED } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../../../src/command/slot";
@@ -201,6 +201,19 @@ describe("FanOut", () => {
     expect(sent, "one part has run").to.include({ state: CommandState.Sent, slot: K2 });
     one.mayHaveRun = true;
     expect(sent).to.include({ mayHaveRun: true });
+    whole.fail(new Error("given up"));
+  });
+
+  it("has run in part when the only answered part was merged with others", () => {
+    const whole = command("mget", "k1", "k2");
+    whole.ensureExtra();
+    const [one, two] = fanOut(whole).map((part) => part.command) as [Command, Command];
+    const merged = command("mget", "k2");
+    two.ensureExtra().sentAs = merged;
+    merged.state = CommandState.Settled;
+    two.fulfil(["two"], SHAPE);
+    expect(one.isSettled).to.equal(false);
+    expect(sentFor(whole)).to.include({ state: CommandState.Sent, slot: merged.slot });
     whole.fail(new Error("given up"));
   });
 

@@ -190,6 +190,23 @@ describe("AutoPipeliner", () => {
     expect(second.isSettled).to.equal(false);
   });
 
+  it("a last command that was redirected in its turn belongs to one batch", async () => {
+    for (const isFirstThere of [true, false]) {
+      const [here, there] = [
+        setUp({ maxInFlight: "adaptive" }).auto,
+        setUp({ maxInFlight: "adaptive" }).auto,
+      ];
+      const size = here.windowSize;
+      const others = [send(here), ...(isFirstThere ? [] : [send(there)])];
+      const moved = send(here);
+      there.dispatch(moved);
+      await turn();
+      for (const one of [...others, moved]) one.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
+      expect(here.windowSize, "the first batch is answered").to.be.below(size);
+      expect(there.windowSize, "the second batch is answered").to.be.below(size);
+    }
+  });
+
   it("flushes before a command that may not wait, in any letter case, and before an explicit batch", () => {
     for (const name of ["SELECT", "blpop", "Watch", "subscribe", "exec", "client"]) {
       const { auto, below } = setUp();
