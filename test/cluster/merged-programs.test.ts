@@ -34,9 +34,9 @@ for (const kind of serverKinds()) {
       const contents = await Promise.all(cluster.nodes("master").map((node) => contentOf(node as Redis)));
       return contents.flat().sort((one, other) => String(one).localeCompare(String(other)));
     };
-    const open = async (merges: boolean): Promise<Cluster> => {
+    const open = async (merges: boolean, coalesce = false): Promise<Cluster> => {
       const merge = [...ALL_MERGEABLE];
-      const cluster = fixture.connect({ enableAutoPipelining: merges ? { merge } : true });
+      const cluster = fixture.connect({ enableAutoPipelining: merges ? { merge, coalesce } : true });
       await untilClusterReady(cluster);
       return cluster;
     };
@@ -49,29 +49,31 @@ for (const kind of serverKinds()) {
       return calls;
     };
 
-    it("callers are told the same, and the same is left behind", async () => {
-      const merged = await open(true);
-      const plain = await open(false);
-      let firstFailureMs = Number.POSITIVE_INFINITY;
-      await fc.assert(
-        fc.asyncProperty(programsOn(NEAR, FAR), async (program: Program) => {
-          if (performance.now() - firstFailureMs > SHRINKING_MS) return;
-          try {
-            await flush();
-            const told = await outcomesOf(merged, program, true);
-            const left = await contentNow(merged);
-            await flush();
-            expect(told).to.deep.equal(await outcomesOf(plain, program, false));
-            expect(left).to.deep.equal(await contentNow(plain));
-          } catch (error) {
-            firstFailureMs = Math.min(firstFailureMs, performance.now());
-            throw error;
-          }
-        }),
-        fixedRuns(PROGRAMS) as fc.Parameters<[Program]>,
-      );
-      for (const name of ["mget", "hmget", "mset"]) expect(await callsOf(name), name).to.be.greaterThan(0);
-    });
+    for (const coalesce of [false, true]) {
+      it(`callers are told the same, and the same is left behind${coalesce ? ", with coalesce" : ""}`, async () => {
+        const merged = await open(true, coalesce);
+        const plain = await open(false);
+        let firstFailureMs = Number.POSITIVE_INFINITY;
+        await fc.assert(
+          fc.asyncProperty(programsOn(NEAR, FAR), async (program: Program) => {
+            if (performance.now() - firstFailureMs > SHRINKING_MS) return;
+            try {
+              await flush();
+              const told = await outcomesOf(merged, program, true);
+              const left = await contentNow(merged);
+              await flush();
+              expect(told).to.deep.equal(await outcomesOf(plain, program, false));
+              expect(left).to.deep.equal(await contentNow(plain));
+            } catch (error) {
+              firstFailureMs = Math.min(firstFailureMs, performance.now());
+              throw error;
+            }
+          }),
+          fixedRuns(PROGRAMS) as fc.Parameters<[Program]>,
+        );
+        for (const name of ["mget", "hmget", "mset"]) expect(await callsOf(name), name).to.be.greaterThan(0);
+      });
+    }
 
     it("a user of a part of the keys gets what each command gets by itself", async () => {
       await flush();
