@@ -18,7 +18,7 @@ import { INSPECT } from "../util/inspect";
 import type { TrackedConnection } from "./tracked-connection";
 import { ELEMENT_BYTES, sizeOfText } from "./values";
 
-/** The memory that an answer and a key take besides their content: objects and the slot of the map. */
+/** The memory of a reply and of a key besides their content. */
 const REPLY_BYTES = 280;
 const NODE_BYTES = 192;
 /** The most replies of a key that are compared one by one; more are found by their signature. */
@@ -103,7 +103,6 @@ export class CacheStore {
     return this.order.size;
   }
 
-  /** The node was not dropped. */
   has(node: KeyNode): boolean {
     return this.nodes.get(node.key) === node;
   }

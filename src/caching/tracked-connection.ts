@@ -47,7 +47,6 @@ export class TrackedConnection {
     this.tickMs = Math.min(LONGEST_TICK_MS, maxStaleMs / TICKS);
   }
 
-  /** The next command can be sent over it without further inspection. */
   get isDirect(): boolean {
     return this.gate.direct === this.dispatcher;
   }

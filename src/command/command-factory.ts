@@ -35,7 +35,6 @@ export function makeCommand(
   return command;
 }
 
-/** WATCH, and the commands that end it. */
 const GUARDING = CommandFlag.Watch | CommandFlag.Unwatch | TRANSACTION_END;
 
 function noteCaller(command: Command): void {

@@ -6,7 +6,6 @@
 import { CommandFlag } from "./command-spec";
 import { additionalCommandNames, commandNames, specOf } from "./command-table";
 
-/** The flag of each list. */
 const BITS = {
   VALID_IN_SUBSCRIBER_MODE: CommandFlag.ValidInSubscriber,
   VALID_IN_MONITOR_MODE: CommandFlag.ValidInMonitor,

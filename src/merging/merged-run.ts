@@ -10,9 +10,9 @@ import { type Argument, type ReplyShape, withoutMappers } from "../command/comma
 import { withText } from "../command/reply-mappers";
 import { ReplyError, UnexpectedReplyError } from "../errors";
 import { attachCommand } from "../observability/redact";
-import { copyReply } from "../protocol/copy-reply";
 import type { Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
+import { setOwn } from "../util/own-property";
 import type { Form } from "./forms";
 
 export class MergedRun implements Completion, SettleHook {
@@ -136,4 +136,14 @@ function lengthsOf(reply: Reply, pushes: readonly Command[]): Reply[] {
     return typeof reply === "string" ? String(own) : own;
   });
   return lengths.reverse();
+}
+
+/** A copy that shares no mutable part with the reply. */
+function copyReply(reply: Reply): Reply {
+  if (typeof reply !== "object" || reply === null || reply instanceof Error) return reply;
+  if (Buffer.isBuffer(reply)) return Buffer.from(reply);
+  if (Array.isArray(reply)) return reply.map(copyReply);
+  const copy: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(reply)) setOwn(copy, field, copyReply(value));
+  return copy;
 }

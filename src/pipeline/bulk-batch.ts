@@ -33,7 +33,6 @@ const WORD_BYTES = 8;
 const TAKEN: Row = [null, null];
 
 export class BulkBatch extends PipelineRun {
-  /** The failures, by their position in the batch. */
   readonly failures: BulkFailure[] = [];
   /** The last command name. Sources repeat names, so a name is looked up only when it changes. */
   private word: unknown;

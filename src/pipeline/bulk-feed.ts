@@ -29,7 +29,6 @@ const FIRST_REPLY_BYTES = 4096;
 const GROWTH = 4;
 
 export class BulkFeed {
-  /** The number of commands taken from the source, and the size of their arguments. */
   issued = 0;
   bytes = 0;
   /** The batches that were sent and not handed out, oldest first. */
@@ -37,7 +36,6 @@ export class BulkFeed {
   private batch: BulkBatch | null = null;
   private batchBytes = 0;
   private isStopped = false;
-  /** The source has no more commands. */
   isEnded = false;
   private failure: { readonly thrown: unknown } | null = null;
   /** The error that the source threw when it was closed. */

@@ -96,7 +96,6 @@ export class Parser {
     }
   }
 
-  /** A chunk has arrived. */
   push(chunk: Buffer): void {
     if (!this.isLive) return;
     this.input.append(chunk, this.neededBytes);
@@ -326,7 +325,6 @@ export class Parser {
 
   // --- common ----------------------------------------------------------------------------
 
-  /** One of the bits is set. */
   private has(bits: number): boolean {
     return (this.builder.decoding & bits) !== 0;
   }

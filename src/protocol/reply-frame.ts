@@ -49,7 +49,6 @@ export class ReplyFrame {
     else setOwn(this.content as Record<string, Reply>, this.key, element);
   }
 
-  /** The finished aggregate. */
   close(): Reply {
     const { content } = this;
     this.drop();
@@ -62,7 +61,6 @@ export class ReplyFrame {
   }
 }
 
-/** Its elements are keys and values. */
 export function hasEntries(kind: FrameKind): boolean {
   return kind === FrameKind.Dictionary || kind === FrameKind.Map;
 }
