@@ -64,6 +64,8 @@ const LONGEST_DELAY_MS = 3500;
  */
 const TIMES_BELIEVED = 2;
 const FIRST_AGREEING_MS = 20;
+/** The most nodes that a waiting command remembers, if `maxRedirections` allows more. */
+const MAX_TRAIL = 64;
 
 /** The link of its node has ended, and no other link takes its commands over. */
 const ENDED = { kind: "link ended", isWritten: false, isTakenOver: false, isLate: true } as const;
@@ -323,7 +325,7 @@ export class Redirector {
   /** Counts an attempt. If none is left, ends the unit and returns false. */
   private spendOrEnd(unit: Command, node: ClusterNode, error: Error): boolean {
     const trail = trailOf(unit);
-    trail.nodes.push(node.key);
+    if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
     const Failure = unit.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
     endUnit(unit, () => new Failure(error, trail.nodes));

@@ -11,7 +11,9 @@ export interface ExitWork {
 
 /** Calls `onExit` when the process exits, unless the object has been collected. */
 export function atExit(work: ExitWork): void {
-  processWide("sluice.exit.1", listenOnce).add(new WeakRef(work));
+  const works = processWide("sluice.exit.1", listenOnce);
+  for (const one of works) if (one.deref() === undefined) works.delete(one);
+  works.add(new WeakRef(work));
 }
 
 function listenOnce(): Set<WeakRef<ExitWork>> {

@@ -36,7 +36,11 @@ const PROGRAM = `
       global.gc();
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    console.log(JSON.stringify({ listeners: process.listenerCount("exit") - before, copies }));
+    const left = copies;
+    // The next copy removes the work of the collected ones.
+    await load();
+    const works = globalThis[Symbol.for("sluice.exit.1")].size;
+    console.log(JSON.stringify({ listeners: process.listenerCount("exit") - before, copies: left, works }));
   })();
 `;
 
@@ -51,10 +55,11 @@ describe("the client, loaded again", () => {
     const env = { ...process.env, NODE_V8_COVERAGE: "", SLUICE_TARGET: "" };
     const args = ["--expose-gc", "-e", PROGRAM, join(checkout, CLIENT), String(server.port)];
     const { stdout, stderr } = await run(process.execPath, args, { env });
-    const { listeners, copies } = JSON.parse(stdout) as { listeners: number; copies: number };
+    const { listeners, copies, works } = JSON.parse(stdout) as Record<string, number>;
     expect(stderr).not.to.include("MaxListenersExceededWarning");
     expect(listeners).to.equal(1);
     // The first one, whose listener it is, and the last one.
     expect(copies).to.be.at.most(2);
+    expect(works).to.be.at.most(3);
   });
 });

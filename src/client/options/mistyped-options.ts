@@ -97,6 +97,8 @@ function warnAboutName(name: string, advice: string): void {
 }
 
 function adviceOn(name: string, value: unknown, options: object): string | undefined {
+  if (name === "connections" && dividesConnections(value))
+    return "send large values over a second client: redis.duplicate()";
   if (name === "url" || name === "connectionString") return adviceOnUrl(value, options);
   if (name === "hostname") return hasAddress(options) ? undefined : MEANS_HOST;
   if (name === "socket") return adviceOnSocket(value);
@@ -123,6 +125,11 @@ function adviceOnSocket(socket: unknown): string | undefined {
   const isOption = (name: string): boolean => KNOWN.has(name) || name === "reconnectStrategy";
   if (!Object.keys(socket).some(isOption)) return undefined;
   return "set host, port, path, tls, connectTimeout and retryStrategy beside the other options";
+}
+
+/** The option that divided commands among several connections in prerelease versions; see decision 0015. */
+function dividesConnections(value: unknown): boolean {
+  return typeof value === "object" && value !== null && ("lanes" in value || "bulk" in value);
 }
 
 export function meantBy(name: string): string | undefined {

@@ -66,6 +66,9 @@ describe("Redirector", () => {
     redirector = new Redirector(
       {
         ...options,
+        get maxRedirections() {
+          return options.maxRedirections;
+        },
         get retryDelayOnClusterDown() {
           return options.retryDelayOnClusterDown;
         },
@@ -450,6 +453,15 @@ describe("Redirector", () => {
     expect(redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:2"))).to.equal(true);
     expect((one.completion as Ending).error).to.equal(ignored);
     expect(returned).to.deep.equal([]);
+  });
+
+  it("bounds the nodes that a command remembers, if it may be redirected very often", () => {
+    options = { ...options, maxRedirections: Number.POSITIVE_INFINITY };
+    const one = routed();
+    for (let time = 0; time < 200; time++)
+      redirector.onReplyError(node, one, new ReplyError("CLUSTERDOWN Hash slot not served"));
+    const trail = one.ensureExtra().ensureTrail();
+    expect([trail.count, trail.nodes.length]).to.deep.equal([200, 64]);
   });
 
   it("learns the slot of a command without known keys from its redirect", () => {
