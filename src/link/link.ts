@@ -349,7 +349,11 @@ export class Link implements Dispatcher {
     if (connection === null || this.status !== "ready") return;
     connection.limitSilence(isRelaxed ? 0 : (options.socketTimeout ?? 0));
     if (!isRelaxed) this.liveness.start(connection);
-    else this.liveness.stop();
+    else {
+      this.liveness.stop();
+      // Commands that wait for the reply to a PING wait no longer.
+      connection.goOn();
+    }
   }
 
   get isReady(): boolean {

@@ -211,6 +211,18 @@ describe("Link", () => {
     expect([listener(), isLimited()]).to.deep.equal([true, true]);
   });
 
+  it("sends what waits for a PING when maintenance begins", async () => {
+    make({ watchdog: { idleMs: 10 } });
+    await connect();
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    call("get", "a");
+    await requested(1);
+    expect(peer.requests).to.deep.equal(["ping"]);
+    link.relax(true);
+    await requested(2);
+    expect(peer.requests).to.deep.equal(["ping", "get"]);
+  });
+
   it("keeps with each command of a batch the database that it was issued for", async () => {
     await connect();
     const before = commands.make("get", "key");
