@@ -14,7 +14,7 @@ import type { ReadHooks } from "./connector";
 import type { CredentialSource } from "./credentials";
 import { failRequests } from "./leftovers";
 import type { LinkOptions } from "./link-options";
-import { withServerName } from "./socket-options";
+import { socketOptionsOf, withServerName } from "./socket-options";
 import { openSocket } from "./tcp-connector";
 
 /** The remote end of a socket; other streams do not know theirs. */
@@ -34,10 +34,11 @@ export function dialAgain(
   options: LinkOptions,
   hooks: ReadHooks,
 ): Duplex {
-  const { path, localAddress, tls } = options;
-  // The address is an IP address of one family.
+  const { path, host, tls } = options;
   const address = path ? { path } : { host: remoteAddress, port: remotePort };
-  return openSocket({ ...address, localAddress, tls: withServerName(tls, options.host) }, hooks);
+  // The address is an IP address of one family.
+  const settings = socketOptionsOf({ ...options, family: undefined, tls: withServerName(tls, host) });
+  return openSocket({ ...settings, ...address }, hooks);
 }
 
 export class SideConnection implements ConnectionLife {
