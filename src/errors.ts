@@ -8,7 +8,7 @@
 
 import { type ErrorCommand, maskName } from "./util/credentials";
 import { addHint } from "./util/error-hint";
-import { label } from "./util/label";
+import { codeOf, label } from "./util/label";
 
 export type { ErrorCommand };
 
@@ -82,7 +82,7 @@ export class SluiceError extends Error {
   declare hint?: string;
   constructor(message?: string, options?: ErrorOptions) {
     super(message, options);
-    this.code = new.target.prototype.code;
+    this.code = codeOf(new.target.prototype);
   }
 }
 

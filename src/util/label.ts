@@ -7,6 +7,9 @@ interface ErrorClass {
 
 type Classes = Readonly<Record<string, ErrorClass>>;
 
+/** Not "code" itself: an assignment to a property that a frozen prototype has fails. */
+const CODE = Symbol("code");
+
 /**
  * Sets the names of error classes, which minification has changed, and the names and codes of their errors.
  * @param name With null, the errors have the name of their class.
@@ -21,7 +24,17 @@ export function label<Code extends string>(
       // V8 takes twice as long to create an error of a class whose name was defined again.
       if (errorClass.name !== className)
         Object.defineProperty(errorClass, "name", { value: className, configurable: true });
-      for (const [key, value] of Object.entries({ name: name ?? className, code }))
-        Object.defineProperty(errorClass.prototype, key, { value, configurable: true, writable: true });
+      const { prototype } = errorClass;
+      Object.defineProperty(prototype, "name", {
+        value: name ?? className,
+        configurable: true,
+        writable: true,
+      });
+      Object.defineProperty(prototype, CODE, { value: code });
     }
+}
+
+/** The code of the errors of a labelled class, or of a class below it. */
+export function codeOf<Code extends string>(prototype: Error): Code {
+  return Reflect.get(prototype, CODE) as Code;
 }

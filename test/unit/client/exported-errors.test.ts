@@ -30,6 +30,13 @@ describe("exported errors", () => {
     });
   }
 
+  it("have their code themselves, so that programs may freeze the classes", () => {
+    for (const [word, { prototype }] of classes)
+      expect("code" in (prototype as object), word).to.equal(false);
+    class Derived extends surface.AbortError {}
+    expect({ ...new Derived() }).to.deep.equal({ code: "ABORTED" });
+  });
+
   it("are all that built/errors has", () => {
     const known = new Set(classes.map(([word]) => word));
     expect(Object.keys(subpath).filter((word) => !known.has(word))).to.deep.equal([]);
