@@ -154,17 +154,17 @@ export class ClientTracer implements CommandWriter {
   /** An error of the connection; it explains the end of the current attempt. */
   onError(error: Error): void {
     this.reason ??= error;
-    debug("error of %s: %s", this.place(), error);
+    debug("error of %s: %s", this, error);
   }
 
   /** Follows the state: each `connecting` begins an attempt, and the next final state ends it. */
   onStatus(status: string): void {
-    debug("%s is now %s", this.place(), status);
+    debug("%s is now %s", this, status);
     noteClient(this.client, status);
     if (status === "connecting") this.begin();
     else if (status === "connect") {
       this.serverName = this.nameOfServer();
-      connectionDebug("connected to %s", this.place());
+      connectionDebug("connected to %s", this);
     } else if (status !== "monitoring") this.settle(status);
   }
 
@@ -173,7 +173,7 @@ export class ClientTracer implements CommandWriter {
     this.reason = undefined;
     this.isLogging = commandDebug.enabled;
     this.isLoggingBatches = pipelineDebug.enabled;
-    connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
+    connectionDebug("connecting to %s, attempt %d", this, this.attempts);
     this.attempt = null;
     this.connecting = null;
     if (connectionChannel.isHeard) {
@@ -192,7 +192,7 @@ export class ClientTracer implements CommandWriter {
     const isReady = status === "ready";
     if (status === "close") {
       writeWatch.watcher?.onLost(this);
-      connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
+      connectionDebug("connection to %s is closed: %s", this, reason ?? "no error");
     }
     this.attempt = null;
     this.connecting = null;
@@ -211,14 +211,15 @@ export class ClientTracer implements CommandWriter {
     else attempt?.onSettled((status === "end" && reason) || new ConnectionClosedError(causeOf(reason)));
   }
 
-  place(): string {
+  /** The server, for debug output: it is formatted only if the output is enabled. */
+  toString(): string {
     return placeOf(this.server());
   }
 
   /** The remote address of the socket, because the configured host may be one of several names. */
   private nameOfServer(): string {
     const { stream } = this.client;
-    if (!(stream instanceof Socket) || stream.remoteAddress === undefined) return this.place();
+    if (!(stream instanceof Socket) || stream.remoteAddress === undefined) return String(this);
     const { remoteAddress, remotePort } = stream;
     return `${LOOPBACK.test(remoteAddress) ? "localhost" : remoteAddress}:${remotePort}`;
   }

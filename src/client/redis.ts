@@ -390,7 +390,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
 
 export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
   const { lease, gatheredCommands: gathered } = redis[PARTS];
-  const server = redis[EVENTS].tracer.place();
+  const server = String(redis[EVENTS].tracer);
   return readLink(redis[LINK], redis[EVENTS].counts, { gathered, lease, server, status: redis.status });
 }
 
