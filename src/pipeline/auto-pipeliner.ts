@@ -125,7 +125,7 @@ export class AutoPipeliner implements Dispatcher {
     const { open } = this;
     // The same as below, in half the time, for most commands. No command is collected while a batch is open.
     if (open !== null && this.isPlain && (command.spec.flags & MAY_GO_ALONE) === 0) {
-      // A window of many batches needs no exact end: a count in each command costs 3 % of its time.
+      // A window of many batches needs no exact end.
       if (this.adaptive === null) open.add(command);
       else {
         this.last = command;
