@@ -67,7 +67,7 @@ export class NodePool {
     const sound = this.list("master").filter(isSound);
     // A node that cannot be reached would keep the command for the time of a connection attempt.
     const live = sound.filter((one) => one.isLive);
-    return oneOf(live, sound);
+    return randomNode(live, sound);
   }
 
   list(role: RoleFilter = "all"): ClusterNode[] {
@@ -112,7 +112,7 @@ export class NodePool {
   sample(role: RoleFilter): ClusterNode | null {
     const up = this.list(role).filter((node) => !node.isDown);
     const sound = up.filter((node) => !node.isLost && !node.isDoubted);
-    return oneOf(sound, up, this.list());
+    return randomNode(sound, up, this.list());
   }
 
   /** Replaces the set of nodes. Clients are created now, connections when needed. */
@@ -238,8 +238,8 @@ export class NodePool {
   }
 }
 
-/** A random node of the first group that has any. */
-export function oneOf(...groups: readonly ClusterNode[][]): ClusterNode | null {
+/** A random node of the first group that is not empty; null if all groups are empty. */
+export function randomNode(...groups: readonly ClusterNode[][]): ClusterNode | null {
   const nodes = groups.find(({ length }) => length > 0) ?? [];
   return nodes[Math.floor(Math.random() * nodes.length)] ?? null;
 }

@@ -5,7 +5,7 @@
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
-import { type NodePool, oneOf } from "../../cluster/node-pool";
+import { type NodePool, randomNode } from "../../cluster/node-pool";
 import type { SlotMap } from "../../cluster/slot-map";
 import { AnyNode, type Placement, SlotMasters } from "../../cluster/subscription-placement";
 import {
@@ -130,6 +130,6 @@ export class ClusterSubscriptions implements Dispatcher {
     const known = this.deps.pool.list();
     const sound = known.filter((node) => !node.isDown && !node.isSuspect);
     const others = sound.filter((node) => node !== instead);
-    return oneOf(others, sound, known);
+    return randomNode(others, sound, known);
   }
 }

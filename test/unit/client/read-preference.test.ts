@@ -11,17 +11,7 @@ import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { isReplicaRead } from "../../../src/command/replica-read";
 import { OwnWrites, WriteNotes } from "../../../src/replicas/own-writes";
-
-/** The commands that the API may send to a replica. */
-const READONLY = `arcount arget argetrange argrep arinfo arlastitems arlen armget arnext arop arscan bitcount
-bitfield_ro bitpos dbsize digest dump eval_ro evalsha_ro exists expiretime fcall_ro geodist geohash geopos
-georadius_ro georadiusbymember_ro geosearch get getbit getrange hexists hexpiretime hget hgetall hkeys hlen hmget
-hpexpiretime hpttl hrandfield hscan hstrlen httl hvals keys lcs lindex llen lolwut lpos lrange mget pexpiretime
-pfcount pttl randomkey scan scard sdiff sdiffcard sinter sintercard sismember smembers smismember sort_ro
-srandmember sscan strlen substr sunion sunioncard touch ttl type vcard vdim vemb vgetattr vinfo vismember vlinks
-vrandmember vrange vsim xlen xpending xrange xread xrevrange zcard zcount zdiff zinter zintercard zlexcount zmscore
-zrandmember zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore
-zunion`.split(/\s+/);
+import { READONLY } from "../../support/readonly-commands";
 
 const command = (name: string): Command => new Command(specOf(name), ["key"], false, new PromiseCompletion());
 const node = (port: number, zone?: string): ClusterNode => new ClusterNode({ host: "h", port, zone });
