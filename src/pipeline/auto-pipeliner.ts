@@ -51,6 +51,8 @@ function isUnrouted({ slot }: Command): boolean {
   return slot === UNROUTED;
 }
 
+/** Read once: in the package, each use of an import of this late part looks up a property. */
+const ALONE = MAY_GO_ALONE;
 /** A remaining piece is sent only if it is half as large: commands merge best at the end of a batch. */
 const PIECES_GATHERED = 1.5;
 
@@ -59,8 +61,6 @@ export class AutoPipeliner implements Dispatcher {
   /** The batch of the current turn, while it is not full. */
   private open: Batch | null = null;
   private openBytes = 0;
-  /** With an adaptive window: the last command of the open batch, which stands for the others without a batch. */
-  private last: Command | null = null;
   /** Batches that are open or unanswered. */
   private inFlight = 0;
   private isScheduled = false;
@@ -124,13 +124,10 @@ export class AutoPipeliner implements Dispatcher {
   dispatch(command: Command): void {
     const { open } = this;
     // The same as below, in half the time, for most commands. No command is collected while a batch is open.
-    if (open !== null && this.isPlain && (command.spec.flags & MAY_GO_ALONE) === 0) {
-      // A window of many batches needs no exact end.
+    if (open !== null && this.isPlain && (command.spec.flags & ALONE) === 0) {
+      // A window of many batches needs no exact end: the first command stands for the others.
       if (this.adaptive === null) open.add(command);
-      else {
-        this.last = command;
-        open.size++;
-      }
+      else open.size++;
       this.next.dispatch(command);
       return;
     }
@@ -214,8 +211,10 @@ export class AutoPipeliner implements Dispatcher {
     if (this.open !== null) return this.open;
     this.scheduleTurnEnd();
     this.inFlight++;
-    const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
-    const batch = new Batch(BatchKind.Automatic, 1, onDone);
+    const { adaptive } = this;
+    const sentAtMs = adaptive === null ? 0 : clockMs();
+    const onDone = adaptive === null ? this.onBatchDone : () => this.measure(adaptive, batch, sentAtMs);
+    const batch: Batch = new Batch(BatchKind.Automatic, 1, onDone);
     batch.merging = this.options.merging;
     this.open = batch;
     this.openBytes = 0;
@@ -234,20 +233,15 @@ export class AutoPipeliner implements Dispatcher {
 
   /** Ends the batch: further commands belong to the next one. */
   private close(): void {
-    const { open, last } = this;
+    const { open } = this;
     this.open = null;
-    this.last = null;
-    // A redirect in this turn may have put it into the batch of another connection.
-    if (last !== null && last.batch === null && !last.isSettled) open?.add(last);
     open?.settleOne();
   }
 
-  private measured(window: AdaptiveWindow): () => void {
-    const sentAtMs = clockMs();
-    return () => {
-      const nowMs = clockMs();
-      window.note(nowMs - sentAtMs, nowMs);
-      this.onBatchDone();
-    };
+  private measure(window: AdaptiveWindow, batch: Batch, sentAtMs: number): void {
+    const nowMs = clockMs();
+    // Commands that are given up end without a round trip.
+    if (batch.isAnswered) window.note(nowMs - sentAtMs, nowMs);
+    this.onBatchDone();
   }
 }
