@@ -27,25 +27,16 @@ export class Deadline {
   ) {}
 }
 
-type TimeSource = Pick<typeof import("./scheduling"), "clockMs" | "startTimer" | "stopTimer">;
-
-export class Deadlines {
+class Deadlines {
   private readonly ticks = new Map<number, Deadline[]>();
   private timer: NodeJS.Timeout | undefined;
-  private lastTick = 0;
-
-  constructor(
-    private readonly time: TimeSource,
-    /** Otherwise each limit has its own timer. */
-    private readonly isShared: boolean = true,
-  ) {}
 
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
-    if (!this.isShared) return scheduleAlone(target, delayMs);
-    if (this.ticks.size === 0) this.start();
+    if (!sharesTimers) return scheduleAlone(target, delayMs);
+    if (this.ticks.size === 0) this.wind();
     // The tick after the limit: never early, and never a tick that has passed already.
-    const tick = Math.floor((this.time.clockMs() + Math.max(0, delayMs)) / TICK_MS) + 1;
+    const tick = Math.floor((clockMs() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
     const present = this.ticks.get(tick);
     if (present === undefined) this.ticks.set(tick, [deadline]);
@@ -74,29 +65,19 @@ export class Deadlines {
     if (limits.length === 0) this.remove(tick);
   }
 
-  private start(): void {
-    this.lastTick = Math.floor(this.time.clockMs() / TICK_MS);
-    this.wind();
-  }
-
   /** Until the end of the current tick: an unaligned timer would add up to one tick more. */
   private wind(): void {
-    this.time.stopTimer(this.timer);
-    const leftMs = TICK_MS - (this.time.clockMs() % TICK_MS);
-    this.timer = this.time.startTimer(() => {
+    stopTimer(this.timer);
+    const leftMs = TICK_MS - (clockMs() % TICK_MS);
+    this.timer = startTimer(() => {
       this.wind();
-      this.expire(Math.floor(this.time.clockMs() / TICK_MS));
+      this.expire(Math.floor(clockMs() / TICK_MS));
     }, Math.ceil(leftMs));
   }
 
   private expire(now: number): void {
-    // Ticks are in a map, not a ring: after a long pause only existing ones are visited.
-    if (now - this.lastTick > this.ticks.size) {
-      for (const tick of [...this.ticks.keys()].sort((a, b) => a - b)) {
-        if (tick <= now) this.expireTick(tick);
-      }
-    } else for (let tick = this.lastTick + 1; tick <= now; tick++) this.expireTick(tick);
-    this.lastTick = now;
+    const due = [...this.ticks.keys()].filter((tick) => tick <= now).sort((a, b) => a - b);
+    for (const tick of due) this.expireTick(tick);
   }
 
   private expireTick(tick: number): void {
@@ -112,7 +93,7 @@ export class Deadlines {
 
   private remove(tick: number): void {
     this.ticks.delete(tick);
-    if (this.ticks.size === 0) this.time.stopTimer(this.timer);
+    if (this.ticks.size === 0) stopTimer(this.timer);
   }
 }
 
@@ -122,4 +103,4 @@ function scheduleAlone(target: Expiring, delayMs: number): Deadline {
   return deadline;
 }
 
-export const deadlines = new Deadlines({ clockMs, startTimer, stopTimer }, sharesTimers);
+export const deadlines = new Deadlines();

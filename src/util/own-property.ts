@@ -8,13 +8,8 @@ let isPlain = true;
 
 /** Checks `Object.prototype` again: libraries may add accessors to it when they are loaded. */
 export function lookAtPrototype(): void {
-  isPlain = Object.getOwnPropertyNames(Object.prototype).every(isPlainProperty);
-}
-
-function isPlainProperty(name: string): boolean {
-  if (name === "__proto__") return true;
-  const { get, set } = Object.getOwnPropertyDescriptor(Object.prototype, name) ?? {};
-  return get === undefined && set === undefined;
+  const properties = Object.entries(Object.getOwnPropertyDescriptors(Object.prototype));
+  isPlain = properties.every(([name, property]) => name === "__proto__" || "value" in property);
 }
 
 lookAtPrototype();

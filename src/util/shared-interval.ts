@@ -17,15 +17,8 @@ interface Round {
   readonly timer: NodeJS.Timeout;
 }
 
-type IntervalSource = Pick<typeof import("./scheduling"), "startInterval" | "stopInterval">;
-
-export class SharedIntervals {
+class SharedIntervals {
   private readonly rounds = new Map<number | Looker, Round>();
-
-  constructor(
-    private readonly time: IntervalSource,
-    private readonly isShared: boolean = true,
-  ) {}
 
   /** Adds a check in each period; the first one may be early. An object that has joined already stays. */
   join(looker: Looker, periodMs: number): void {
@@ -38,17 +31,17 @@ export class SharedIntervals {
     const key = this.keyOf(looker, periodMs);
     const round = this.rounds.get(key);
     if (!round?.lookers.delete(looker) || round.lookers.size > 0) return;
-    this.time.stopInterval(round.timer);
+    stopInterval(round.timer);
     this.rounds.delete(key);
   }
 
   private keyOf(looker: Looker, periodMs: number): number | Looker {
-    return this.isShared ? periodMs : looker;
+    return sharesTimers ? periodMs : looker;
   }
 
   private begin(key: number | Looker, periodMs: number): Round {
     const lookers = new Set<Looker>();
-    const timer = this.time.startInterval(() => {
+    const timer = startInterval(() => {
       // An object that throws does not end the round, and is checked again in the next.
       for (const looker of lookers) if (callUser(() => looker.look()) === false) this.leave(looker, periodMs);
     }, periodMs);
@@ -59,4 +52,4 @@ export class SharedIntervals {
   }
 }
 
-export const sharedIntervals = new SharedIntervals({ startInterval, stopInterval }, sharesTimers);
+export const sharedIntervals = new SharedIntervals();
