@@ -19,6 +19,7 @@ import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import { LatePart } from "../util/late-part";
 import { type CacheView, NO_CACHE } from "./cache-view";
 import type { CachedClient, Caching, LinkTracker } from "./caching";
+import { type TraceSource, tellGathered } from "./client-tracer";
 import { leasing } from "./late-features";
 import type { LeaseOwner, Leases } from "./leases/leasing";
 import { timeouts } from "./limiting";
@@ -65,11 +66,10 @@ export function loadParts(given: object): void {
 
 export const PARTS: unique symbol = Symbol("parts");
 
-export interface ChainDeps extends LeaseOwner, ReplicaOwner {
+export interface ChainDeps extends LeaseOwner, ReplicaOwner, TraceSource {
   readonly events: MergerOwner;
   /** The entry of the chain is another dispatcher now. */
   onEntry(top: Dispatcher): void;
-  onGathered(ms: number): void;
 }
 
 export class Chain {
@@ -205,7 +205,7 @@ export class Chain {
     return new AutoPipeliner(this.merger ?? this.bottom, {
       ...window,
       onGivenUp: this.onGivenUp,
-      onGathered: (ms) => deps.onGathered(ms),
+      onGathered: (ms) => tellGathered(ms, deps),
     });
   }
 }

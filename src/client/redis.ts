@@ -12,14 +12,7 @@ import { type BatchObserver, OBSERVE } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, type ChainDeps, loadParts, PARTS } from "./chain";
 import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
-import {
-  ClientTracer,
-  flushesSoFar,
-  isPatched,
-  noteClient,
-  type TraceSource,
-  tellGathered,
-} from "./client-tracer";
+import { ClientTracer, flushesSoFar, isPatched, noteClient, type TraceSource } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { type FailoverReport, makeConnector, readFailover } from "./connectors";
 import { emitLater } from "./events";
@@ -466,10 +459,6 @@ class RedisView implements TraceSource, ChainDeps {
 
   onEntry(top: Dispatcher): void {
     this.redis[CHAIN] = top;
-  }
-
-  onGathered(ms: number): void {
-    tellGathered(ms, this);
   }
 }
 

@@ -39,9 +39,9 @@ const MAX_CACHED_WORD_LENGTH = 128;
 
 const NO_DETAILS: Details = { tips: "", subcommands: new Map() };
 
-const detailTexts = new Map(Object.entries(COMMAND_DETAILS));
 const moduleKeys = new Map(Object.entries(MODULE_KEYS));
-const details = new Map<string, Details>();
+/** A text is parsed on first use. */
+const details = new Map<string, string | Details>(Object.entries(COMMAND_DETAILS));
 const keyRules = new Map<string, KeyRule>([[KeyWalk.None, NO_KEYS]]);
 /** Specs of the table's own names, in lower case: all of them, because they become methods immediately. */
 const tableSpecs = new Map<string, CommandSpec>();
@@ -49,8 +49,10 @@ const tableSpecs = new Map<string, CommandSpec>();
 const otherSpecs = new Map<string, CommandSpec>();
 /** The key positions of other commands, as programs have declared them. */
 const addedRules = new Map<string, KeyRule>();
-const methodNames = addSpecs(METHOD_ROWS);
-const additionalNames = addSpecs(ADDITIONAL_ROWS);
+/** The methods of the API, in lower case, sorted. */
+export const commandNames: readonly string[] = addSpecs(METHOD_ROWS);
+/** Commands of the table that are not in `commandNames`: newer than the API (methods too), or MONITOR. */
+export const additionalCommandNames: readonly string[] = addSpecs(ADDITIONAL_ROWS);
 
 /** Argument transformers by exact name. A change takes effect with the next call. */
 export const argumentTransformers = observedTable(BUILTIN_ARGUMENT_MAPPERS, refreshTransformers);
@@ -72,16 +74,6 @@ function addSpecs(rows: readonly string[]): string[] {
     }
   }
   return added.sort();
-}
-
-/** The methods of the API, in lower case, sorted. */
-export function commandNames(): readonly string[] {
-  return methodNames;
-}
-
-/** Commands of the table that are not in `commandNames()`: newer than the API (methods too), or MONITOR. */
-export function additionalCommandNames(): readonly string[] {
-  return additionalNames;
 }
 
 /** The spec of a name, spelled as it will be sent. */
@@ -181,11 +173,9 @@ function keyRule(name: string, text: string): KeyRule {
 }
 
 function detailsOf(name: string): Details {
-  const known = details.get(name);
-  if (known !== undefined) return known;
-  const text = detailTexts.get(name);
-  if (text === undefined) return NO_DETAILS;
-  const parsed = parseDetails(text);
+  const known = details.get(name) ?? NO_DETAILS;
+  if (typeof known !== "string") return known;
+  const parsed = parseDetails(known);
   details.set(name, parsed);
   return parsed;
 }

@@ -34,8 +34,8 @@ export function commandMethod(spec: CommandSpec, wantsBuffers: boolean): Command
 
 const methods = new Map<string, CommandMethod>();
 // The `monitor` method creates another client.
-const newer = additionalCommandNames().filter((name) => name !== "monitor");
-for (const name of [...commandNames(), ...newer]) {
+const newer = additionalCommandNames.filter((name) => name !== "monitor");
+for (const name of [...commandNames, ...newer]) {
   const spec = specOf(name);
   for (const [method, wantsBuffers] of bothForms(name))
     methods.set(method, commandMethod(spec, wantsBuffers));

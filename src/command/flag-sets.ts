@@ -29,7 +29,7 @@ let built: FlagSets | null = null;
 /** All lists, each sorted. The application may change the lists: `isInFlagSet` reads them. */
 export function flagSets(): FlagSets {
   if (built !== null) return built;
-  const names = [...commandNames(), ...additionalCommandNames()].sort();
+  const names = [...commandNames, ...additionalCommandNames].sort();
   built = {} as FlagSets;
   for (const flag of Object.keys(BITS) as FlagSetName[])
     built[flag] = names.filter((name) => hasFlag(flag, name));

@@ -157,7 +157,7 @@ export class Pipeline implements Commander {
 
   /** Names of the built-in commands, in lower case. */
   getBuiltinCommands(): string[] {
-    return [...commandNames()];
+    return [...commandNames];
   }
 
   /** Begins a transaction inside the pipeline, which the next `exec()` closes. */

@@ -116,7 +116,7 @@ for (const kind of serverKinds()) {
       this.timeout(60_000);
       const { None, Range, Count, DestinationAndCount } = KeyWalk;
       const walks: readonly string[] = [None, Range, Count, DestinationAndCount];
-      const words = [...commandNames(), ...additionalCommandNames()].filter(
+      const words = [...commandNames, ...additionalCommandNames].filter(
         (word) => arities.has(word) && !(word in DIFFERENT) && walks.includes(specOf(word).keys.walk),
       );
       expect(words.length).to.be.greaterThan(200);

@@ -149,7 +149,7 @@ describe("key positions", () => {
       word.map((text) => Buffer.from(text)),
     );
     fc.assert(
-      fc.property(fc.constantFrom(...commandNames()), fc.array(argument, { maxLength: 9 }), (name, args) => {
+      fc.property(fc.constantFrom(...commandNames), fc.array(argument, { maxLength: 9 }), (name, args) => {
         const positions = keyPositions(specOf(name), args);
         expect(firstKeyPosition(specOf(name), args)).to.equal(positions[0] ?? -1);
         expect([...positions].sort((a, b) => a - b)).to.deep.equal(positions);
