@@ -22,6 +22,8 @@ interface ClassSection {
   readonly about: string;
   /** Its members without a comment are described there. */
   readonly base?: string;
+  /** Another class with members of the same clients. */
+  readonly also?: readonly [file: string, name: string];
 }
 
 const CLASSES: readonly ClassSection[] = [
@@ -56,6 +58,7 @@ const CLASSES: readonly ClassSection[] = [
     title: "All clients",
     file: "client/client-base",
     name: "ClientBase",
+    also: ["client/streaming/streaming-client", "StreamingClient"],
     about:
       "The common members of `Redis`, `Cluster` and a leased connection, except the [commands](commands.md).",
   },
@@ -174,12 +177,12 @@ function exportedTypes(): Map<string, string> {
 }
 
 function classText(section: ClassSection): string {
-  const declaration = readDeclaration(built(section.file), section.name);
-  if (declaration === null) throw new Error(`${section.file} declares no ${section.name}`);
+  const declaration = declarationOf(section.file, section.name);
+  const more = section.also === undefined ? [] : declarationOf(...section.also).members;
   const comment = [section.about, textOf(declaration.comment)].filter((text) => text !== "").join("\n\n");
   // A title of several words covers several classes, so its members have no constructor.
   const isShared = section.title.includes(" ");
-  const members = declaration.members.filter(({ name }) => !isShared || name !== "constructor");
+  const members = [...declaration.members, ...more].filter(({ name }) => !isShared || name !== "constructor");
   return [`## ${section.title}`, comment, ...members.map((member) => memberText(section, member))]
     .filter((part) => part !== "")
     .join("\n\n");
@@ -211,6 +214,12 @@ function derivedText(name: string, base: string | undefined): string | null {
   return twin === null ? null : `As \`${twin[1]}${twin[2] ?? ""}()\`; strings arrive as Buffers.`;
 }
 
+function declarationOf(file: string, name: string): Declaration {
+  const declaration = readDeclaration(built(file), name);
+  if (declaration === null) throw new Error(`${file} declares no ${name}`);
+  return declaration;
+}
+
 function shorten(signature: string): string {
   return `${signature.slice(0, signature.indexOf("{"))}{ ... }`;
 }
@@ -218,8 +227,7 @@ function shorten(signature: string): string {
 function typeText(name: string, file: string): string {
   const elsewhere = ELSEWHERE[name];
   if (elsewhere !== undefined) return `### ${name}\n\nSee ${elsewhere}.`;
-  const declaration = readDeclaration(built(file), name);
-  if (declaration === null) throw new Error(`${file} declares no ${name}`);
+  const declaration = declarationOf(file, name);
   const source = sourceOf(declaration);
   return [`### ${name}`, textOf(declaration.comment), `\`\`\`ts\n${source}\n\`\`\``]
     .filter((part) => part !== "")

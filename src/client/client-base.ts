@@ -80,19 +80,6 @@ import {
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { observeOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
-import {
-  IS_SUBSCRIBED,
-  type KeyspaceEvents,
-  type KeyspaceEventsOptions,
-  type Messages,
-  type MessagesOptions,
-  openKeyspaceEvents,
-  openMessages,
-  openScan,
-  type ScanStream,
-  type ScanStreamOptions,
-  type SubscribingClient,
-} from "./streaming/streams";
 import type { ClientCommands, CommandList, FormedCommands, MappingOf, ReplyMappingMode } from "./types";
 
 export { TALLY };
@@ -108,11 +95,6 @@ type CallWithCallback = [command: string, ...args: OneOrMany<RedisValue>[], call
 /** At run time the whole command may be one array. */
 type CommandName = string | readonly unknown[];
 type AnyMethod = (...args: unknown[]) => unknown;
-
-/** The pipeline class with the scripts and added commands of a client; null until it is needed. */
-interface PipelineMethods {
-  current: typeof Pipeline | null;
-}
 
 export const CHAIN: unique symbol = Symbol("chain");
 export const LIMITS: unique symbol = Symbol("limits");
@@ -151,10 +133,10 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   abstract [SUMMARY](): ClientSummary;
   abstract readonly [CHAIN]: Dispatcher;
   abstract readonly [LIMITS]: LimitContext;
-  abstract [IS_SUBSCRIBED](...name: Parameters<SubscribingClient[typeof IS_SUBSCRIBED]>): boolean;
 
   [COLLECTED]: Command[] | null = null;
-  private readonly [METHODS]: PipelineMethods = { current: Pipeline };
+  /** The pipeline class with the scripts and added commands of this client; null until it is needed. */
+  private readonly [METHODS]: { current: typeof Pipeline | null } = { current: Pipeline };
   /** No option requires work for each command. */
   private [IS_PLAIN] = true;
   private [LIMITER]: Limiter | null = null;
@@ -311,33 +293,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return asMappedCallback(outcome, (reply) => wrapExecReply(reply) as ReplyRows | null, callback);
   }
 
-  /** Members of a set as a Readable; chunks are arrays. */
-  sscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return openScan({ ...options, command: "sscan", key, redis: this });
-  }
-
-  sscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return openScan({ ...options, command: "sscanBuffer", key, redis: this });
-  }
-
-  /** Fields and values of a hash as a Readable; chunks are flat arrays. */
-  hscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return openScan({ ...options, command: "hscan", key, redis: this });
-  }
-
-  hscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return openScan({ ...options, command: "hscanBuffer", key, redis: this });
-  }
-
-  /** Members and scores of a sorted set as a Readable; chunks are flat arrays. */
-  zscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return openScan({ ...options, command: "zscan", key, redis: this });
-  }
-
-  zscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return openScan({ ...options, command: "zscanBuffer", key, redis: this });
-  }
-
   /**
    * Sends any number of commands in batches, with constant memory. To start it, iterate over its rows or call
    * `summary()`. See docs/bulk.md.
@@ -348,39 +303,9 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return openBulk(this, this[SOURCE], source, options);
   }
 
-  /**
-   * Subscribes, and returns a reader: an async iterator of messages and gaps, or, with its `listen()`, a listener for
-   * these names only. Readers of a name share the subscription, and the last one to close ends it.
-   *
-   * @example
-   * const news = redis.messages(["news", "sport"], { maxBuffered: 100 });
-   * await news.ready;
-   * await news.close();
-   */
-  messages(names: string | readonly string[], options: MessagesOptions & { buffers: true }): Messages<Buffer>;
-  messages(names: string | readonly string[], options?: MessagesOptions): Messages;
-  messages(names: string | readonly string[], options?: MessagesOptions): unknown {
-    return openMessages(this, names, options);
-  }
-
-  /**
-   * Subscribes to keyspace notifications, and returns a reader of them: an async iterator of events and gaps, or, with
-   * its `listen()`, a listener. On a cluster, it covers all masters. It rejects with the code `KEYSPACE_EVENTS_OFF` if a
-   * server does not send them.
-   *
-   * @example
-   * await redis.config("SET", "notify-keyspace-events", "KEA");
-   * const expired = redis.keyspaceEvents({ events: "expired" });
-   * await expired.ready;
-   * await expired.close();
-   */
-  keyspaceEvents(options?: KeyspaceEventsOptions): KeyspaceEvents {
-    return openKeyspaceEvents(this, options);
-  }
-
   /** Names of the built-in commands, in lower case. */
   getBuiltinCommands(): string[] {
-    return [...commandNames()];
+    return [...commandNames];
   }
 
   /**

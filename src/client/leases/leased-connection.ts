@@ -14,8 +14,17 @@ import { PIPELINE_CLASS } from "../../pipeline/pipeline-run";
 import type { Message } from "../../protocol/message";
 import type { Reply } from "../../protocol/resp-types";
 import { callUser } from "../../util/user-code";
-import { CHAIN, ClientBase, type ClientOptions, INITIALIZE, LIMITS, SOURCE, TALLY } from "../client-base";
+import {
+  CHAIN,
+  type ClientBase,
+  type ClientOptions,
+  INITIALIZE,
+  LIMITS,
+  SOURCE,
+  TALLY,
+} from "../client-base";
 import { emitMessage, emitRefusal } from "../events";
+import { StreamingClient } from "../streaming/streaming-client";
 import { IS_SUBSCRIBED } from "../streaming/streams";
 import type { ClientListeners, ReplyMappingMode } from "../types";
 import type { Loan } from "./loan";
@@ -40,7 +49,7 @@ export interface LeasedConnection<Mode extends ReplyMappingMode = "legacy"> {
 
 /** A leased connection: see `lease()` of the client. */
 export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
-  extends ClientBase<Mode>
+  extends StreamingClient<Mode>
   implements Lessee
 {
   readonly isCluster = false;

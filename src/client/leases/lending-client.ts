@@ -4,7 +4,7 @@
  */
 
 import type { ExecReply, ReplyRows } from "../../command/generated/signatures";
-import { ClientBase, LEND } from "../client-base";
+import { LEND } from "../client-base";
 import { reportSilently } from "../events";
 import {
   type ConsumeHandlerOptions,
@@ -24,9 +24,10 @@ import {
   type TransactionOptions,
   type Unsent,
 } from "../late-features";
+import { StreamingClient } from "../streaming/streaming-client";
 import type { ReplyMappingMode } from "../types";
 
-export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+export abstract class LendingClient<Mode extends ReplyMappingMode = "legacy"> extends StreamingClient<Mode> {
   abstract readonly status: string;
   abstract disconnect(): void;
   abstract [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;

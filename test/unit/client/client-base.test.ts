@@ -10,6 +10,7 @@ import {
   SOURCE,
 } from "../../../src/client/client-base";
 import { LegacyCommand } from "../../../src/client/legacy-command";
+import { StreamingClient } from "../../../src/client/streaming/streaming-client";
 import { IS_SUBSCRIBED } from "../../../src/client/streaming/streams";
 import type { Command } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
@@ -51,7 +52,7 @@ const NO_TEXT: unknown = Object.create(null);
 
 const wordsOf = ({ name, args }: Command): string => [name, ...args].join(" ");
 
-class TestClient extends ClientBase {
+class TestClient extends StreamingClient {
   readonly isCluster = false;
   readonly bottom = new Bottom();
   readonly [CHAIN] = this.bottom;
