@@ -4,14 +4,13 @@
  * does not load the router.
  */
 
-export type RedirectOptions = Readonly<typeof REDIRECT_DEFAULTS>;
+export type RoutingOptions = Readonly<typeof ROUTING_DEFAULTS>;
 
-export const REDIRECT_DEFAULTS = {
+export const ROUTING_DEFAULTS = {
   maxRedirections: 16,
   retryDelayOnMoved: 0,
   retryDelayOnFailover: 100,
   retryDelayOnClusterDown: 100,
   retryDelayOnTryAgain: 100,
+  slotsRefreshTimeout: 1000,
 };
-
-export const DEFAULT_REFRESH_TIMEOUT_MS = 1000;

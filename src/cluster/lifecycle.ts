@@ -70,8 +70,6 @@ export class Lifecycle {
   /** The number of the current attempt to connect; results of earlier attempts are ignored. */
   private epoch = 0;
   private isLeaving = false;
-  /** New commands are refused, but earlier ones continue. */
-  private isDraining = false;
   /** `close` was emitted; the next event is another attempt or the end. */
   private isClosed = false;
   /** The error of the last attempt; the cause of the errors for refused commands. */
@@ -126,7 +124,6 @@ export class Lifecycle {
     if (this.status !== "ready") return;
     this.isLeaving = true;
     this.deps.router.isOpen = false;
-    this.isDraining = true;
     this.setStatus("disconnecting");
   }
 
@@ -150,7 +147,7 @@ export class Lifecycle {
   }
 
   onEmpty(): void {
-    if (this.status === "connect" || this.status === "ready") this.shut(false);
+    if (this.status === "connect" || this.status === "ready" || this.isDraining) this.shut(this.isLeaving);
     else if (this.status !== "disconnecting") return;
     this.onAllClosed();
   }
@@ -169,6 +166,11 @@ export class Lifecycle {
     }
     for (const command of commands) if (!command.isSettled) command.state = CommandState.Queued;
     this.queue.push(commands);
+  }
+
+  /** New commands are refused, but earlier ones continue. */
+  private get isDraining(): boolean {
+    return this.status === "disconnecting" && !this.deps.pool.isSealed;
   }
 
   private setStatus(status: ClusterStatus): void {
@@ -278,7 +280,6 @@ export class Lifecycle {
   private shut(isForGood: boolean): void {
     this.retry?.stop();
     this.deps.router.isOpen = false;
-    this.isDraining = false;
     this.deps.retries.pause();
     this.deps.pool.isSealed = true;
     this.deps.refresher.stop();

@@ -30,7 +30,6 @@ export class NodePool {
   private readonly nodes = new Map<string, ClusterNode>();
   /** Clients that are open or opening, including those of leaving nodes. */
   private readonly clients = new Map<NodeClient, ClusterNode>();
-  private readonly leaving = new Set<NodeClient>();
   /** No connection may be opened: the cluster is closed or closing. */
   isSealed = true;
 
@@ -48,16 +47,10 @@ export class NodePool {
     for (const node of this.nodes.values()) node.isDown = node.isLost && !this.waitsForLost;
   }
 
-  /** The connection of a node is being reconnected. Returns true if its commands must go to other nodes. */
-  lose(node: ClusterNode): boolean {
-    node.isLost = true;
-    node.isDown = !this.waitsForLost;
-    return node.isDown;
-  }
-
-  regain(node: ClusterNode): void {
-    node.isLost = false;
-    node.isDown = false;
+  /** The connection of a node is being reconnected, or is ready again. */
+  setLost(node: ClusterNode, isLost: boolean): void {
+    node.isLost = isLost;
+    node.isDown = isLost && !this.waitsForLost;
   }
 
   /** Another master that may know the current owner of the slots of `node`; null if none can be asked. */
@@ -79,11 +72,8 @@ export class NodePool {
   /** The node at an address, created if unknown; null when the pool is full. */
   at(address: NodeAddress): ClusterNode | null {
     const key = nodeKey(address);
-    const known = this.nodes.get(key);
-    if (known !== undefined) return known;
-    const leaving = this.leavingAt(key);
-    if (leaving !== null) return leaving;
-    if (this.nodes.size >= MAX_NODES) return null;
+    const known = this.nodes.get(key) ?? this.leavingAt(key);
+    if (known !== null || this.nodes.size >= MAX_NODES) return known;
     const node = new ClusterNode(address);
     this.nodes.set(key, node);
     return node;
@@ -120,14 +110,18 @@ export class NodePool {
     for (const node of [...this.nodes.values()]) if (!members.has(node)) this.remove(node);
     for (const [node, role] of members) {
       this.nodes.set(node.key, node);
-      if (node.role !== role) this.changeRole(node, role);
+      this.setRole(node, role);
       this.clientOf(node);
     }
   }
 
-  /** Another node names it as a master, so it is used as one even if the last table says otherwise. */
-  promote(node: ClusterNode): void {
-    if (node.role !== "master") this.changeRole(node, "master");
+  setRole(node: ClusterNode, role: NodeRole): void {
+    if (node.role === role) return;
+    node.role = role;
+    if (role === "slave") node.shard = null;
+    // The unanswered commands of a silent former master move to its successor.
+    if (role === "slave" && node.isUnheard) this.part(node);
+    node.client?.setReadOnly(role === "slave");
   }
 
   private remove(node: ClusterNode): void {
@@ -139,27 +133,18 @@ export class NodePool {
     this.part(node);
   }
 
-  private changeRole(node: ClusterNode, role: NodeRole): void {
-    node.role = role;
-    if (role === "slave") node.shard = null;
-    // The unanswered commands of a silent former master move to its successor.
-    if (role === "slave" && node.isUnheard) this.part(node);
-    node.client?.setReadOnly(role === "slave");
-  }
-
   private part(node: ClusterNode): void {
     const { client, isUnheard } = node;
     if (client === null) return;
     node.client = null;
     if (isUnheard) retire(client);
-    else void this.letGo(client);
+    else void this.letGo(node, client);
   }
 
   onEnded(client: NodeClient): void {
     const node = this.clients.get(client);
     if (node === undefined) return;
     this.clients.delete(client);
-    this.leaving.delete(client);
     if (node.client === client) {
       node.client = null;
       node.isLost = false;
@@ -174,22 +159,20 @@ export class NodePool {
    */
   clear(): void {
     this.isSealed = true;
-    for (const client of [...this.clients.keys()]) {
+    for (const client of this.allClients()) {
       client.handOn();
       client.link.disconnect();
     }
-    this.leaving.clear();
     for (const node of [...this.nodes.values()]) this.forgetClosed(node);
   }
 
   /** A node that a table omitted and that is named again while it is leaving keeps its connection. */
   private leavingAt(key: string): ClusterNode | null {
     const isUsable = ([client, node]: [NodeClient, ClusterNode]): boolean =>
-      node.key === key && node.client === null && this.leaving.has(client) && !client.link.isLeaving;
+      node.key === key && node.client === null && !client.link.isLeaving;
     const found = [...this.clients].findLast(isUsable);
     if (found === undefined) return null;
     const [client, node] = found;
-    this.leaving.delete(client);
     node.client = client;
     this.nodes.set(key, node);
     return node;
@@ -201,8 +184,7 @@ export class NodePool {
    */
   private reopen(node: ClusterNode): NodeClient {
     const known = this.nodes.get(node.key) ?? this.leavingAt(node.key) ?? node;
-    if (known !== node) return this.clientOf(known);
-    if (node.client !== null && !node.client.link.isLeaving) return node.client;
+    if (known !== node || (node.client !== null && !node.client.link.isLeaving)) return this.clientOf(known);
     if (!this.isSealed) this.nodes.set(node.key, node);
     return this.open(node);
   }
@@ -225,14 +207,13 @@ export class NodePool {
   }
 
   /** Disconnects when everything is answered, or when the time limit has passed. */
-  private async letGo(client: NodeClient): Promise<void> {
+  private async letGo(node: ClusterNode, client: NodeClient): Promise<void> {
     const deadlineMs = clockMs() + FAREWELL_MS;
-    this.leaving.add(client);
     while (!client.isIdle && clockMs() < deadlineMs) {
       await sleep(FAREWELL_POLL_MS);
-      if (!this.leaving.has(client)) return;
+      // It is used again, has ended, or is closing with the cluster.
+      if (node.client === client || !this.clients.has(client) || this.isSealed) return;
     }
-    this.leaving.delete(client);
     if (client.isIdle) client.link.disconnect();
     else retire(client);
   }

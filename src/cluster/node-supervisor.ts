@@ -46,9 +46,10 @@ export class NodeSupervisor {
     const isPresent = client !== null && node.client === client;
     if (status === "ready") {
       this.wasReady = true;
-      if (isPresent) pool.regain(node);
+      if (isPresent) pool.setLost(node, false);
     } else if (status === "reconnecting" && isPresent) {
-      if (pool.lose(node)) redirector.leadAway(node, true);
+      pool.setLost(node, true);
+      if (node.isDown) redirector.leadAway(node, true);
       refresher.request(null);
     } else if (status === "end" && client !== null) {
       // Set before its link hands its commands over, so that they do not return to this node.

@@ -23,7 +23,7 @@ import { NO_SLOT } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
-import { REDIRECT_DEFAULTS, type RedirectOptions } from "./cluster-defaults";
+import { ROUTING_DEFAULTS, type RoutingOptions } from "./cluster-defaults";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import { type ClusterTransaction, membersOf, type Refusal, transactionOf } from "./cluster-transaction";
@@ -33,11 +33,6 @@ import type { RetryQueue, Returned, WaitReason, WaitTerms } from "./retry-queue"
 import type { SlotMap } from "./slot-map";
 
 const debug = debugLog("cluster");
-
-/** The delay before a node that could not be reached is tried again. */
-export function delayUntilReachable({ retryDelayOnFailover }: RedirectOptions): number {
-  return retryDelayOnFailover || REDIRECT_DEFAULTS.retryDelayOnFailover;
-}
 
 export interface RedirectorDeps {
   readonly slots: SlotMap;
@@ -76,7 +71,7 @@ export class Redirector {
   readonly counts: Record<RedirectKind, number> = { moved: 0, ask: 0, tryAgain: 0, clusterDown: 0, other: 0 };
 
   constructor(
-    private readonly options: RedirectOptions,
+    readonly options: RoutingOptions,
     private readonly deps: RedirectorDeps,
   ) {}
 
@@ -154,8 +149,13 @@ export class Redirector {
     const error = new ConnectionClosedError();
     const left = commands.filter((command) => this.spendOrEnd(command, node, error));
     const tries = left.reduce((most, command) => Math.max(most, triesOf(command)), 0);
-    const delayMs = grownDelay(delayUntilReachable(this.options), tries);
-    this.deps.retries.putBack(left, { reason: "not served", delayMs });
+    this.wait(left, tries);
+  }
+
+  /** Commands of one slot, or one without a slot, whose node cannot be reached wait until it is tried again. */
+  wait(commands: readonly Command[], tries = 0): void {
+    const delayMs = this.options.retryDelayOnFailover || ROUTING_DEFAULTS.retryDelayOnFailover;
+    this.deps.retries.putBack(commands, { reason: "not served", delayMs: grownDelay(delayMs, tries) });
   }
 
   /** A redirected member discards the transaction: all of it is sent again once EXEC has confirmed that. */
@@ -203,7 +203,8 @@ export class Redirector {
     const isNameless = redirect.target === null;
     const target = isNameless ? this.namelessAt(unit, refusal) : slots.nodeAt(redirect.target);
     if (target === null) return isNameless && this.waitForOwner(unit, refusal);
-    pool.promote(target);
+    // Even if the last table says otherwise.
+    pool.setRole(target, "master");
     detach(unit);
     const isAsk = redirect.kind === "ask";
     const trail = trailOf(unit);

@@ -37,8 +37,7 @@ export interface Informant {
 export interface RefreshOptions {
   readonly slotsRefreshTimeout: number;
   readonly slotsRefreshInterval?: number | undefined;
-  /** CLUSTER SHARDS reports the zones of nodes. */
-  readonly prefersShards: boolean;
+  readonly availabilityZone?: string | undefined;
 }
 
 export interface RefreshDeps {
@@ -167,7 +166,9 @@ export class Refresher {
   private get longestPauseMs(): number {
     const { pool, retries, subscriptions } = this.deps;
     if (subscriptions.isInHurry) return SHORTEST_PAUSE_MS;
-    const isAwaited = retries.hasDelayed || pool.list().some((node) => node.isSuspect || hasWaiting(node));
+    const needsOwner = ({ client, isLost, isSuspect }: ClusterNode): boolean =>
+      isSuspect || (isLost && client !== null && client.link.offline.length > 0);
+    const isAwaited = retries.hasDelayed || pool.list().some(needsOwner);
     return isAwaited ? WAITING_PAUSE_MS : LONGEST_PAUSE_MS;
   }
 
@@ -267,9 +268,10 @@ export class Refresher {
   }
 
   private async ask(informant: Informant): Promise<TopologyRange[]> {
-    const { prefersShards } = this.options;
     const { usesTls } = this.deps.views;
-    const [first, second] = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
+    // CLUSTER SHARDS reports the zones of nodes.
+    const needsZones = this.options.availabilityZone !== undefined;
+    const [first, second] = needsZones ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
     try {
       const reply = await this.query(informant.client, first);
       if (first === "SLOTS" || !hidesSlots(reply)) return PARSERS[first](reply, informant.address, usesTls);
@@ -314,8 +316,4 @@ function isDenial(error: Error): boolean {
 
 function isUnknownQuestion(error: Error): boolean {
   return /unknown (sub)?command|NOPERM/i.test(error.message);
-}
-
-function hasWaiting({ client, isLost }: ClusterNode): boolean {
-  return isLost && client !== null && client.link.offline.length > 0;
 }

@@ -160,8 +160,11 @@ export class RetryQueue {
     return this.held.size !== 0 && this.held.has(slot);
   }
 
-  lineUp(command: Command): void {
-    this.held.get(command.slot)?.arrivals.push(command);
+  /** Keeps a new command if its slot is held. Returns false if it may be sent. */
+  lineUp(command: Command): boolean {
+    const slot = this.held.get(command.slot);
+    slot?.arrivals.push(command);
+    return slot !== undefined;
   }
 
   /**
@@ -371,8 +374,7 @@ export class RetryQueue {
       this.readySlots = new Set();
       const leaving = [...slots].flatMap((slot) => this.takeReady(slot));
       for (const command of this.readyAlone.splice(0)) {
-        if (this.isHeld(command.slot)) this.lineUp(command);
-        else if (isWaiting(command)) leaving.push(command);
+        if (!this.lineUp(command) && isWaiting(command)) leaving.push(command);
       }
       if (leaving.length > 0) this.deps.router.sendAgain(leaving);
       // A command with another target follows immediately, unless its slot waits for the commands before it.

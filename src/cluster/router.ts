@@ -47,13 +47,16 @@ export interface RouterDeps {
     roleFor(command: Command): RoleFilter;
     choose(shard: Shard, command: Command): ClusterNode;
   } | null;
-  readonly subscriptions: Dispatcher;
+  readonly subscriptions: { dispatch(command: Command): void };
   /** Any command may have parts; otherwise only one that changes the fieldsets of connections. */
   readonly followsTips: boolean;
   /** Returns the parts of a command, or null if the whole command goes to one node. */
   readonly fanOut: { plan(command: Command): FanOutPart[] | null };
   readonly refresher: { request(hint: null): void };
-  readonly redirector: { onUnreachable(node: ClusterNode, commands: readonly Command[]): void };
+  readonly redirector: {
+    onUnreachable(node: ClusterNode, commands: readonly Command[]): void;
+    wait(commands: readonly Command[]): void;
+  };
 }
 
 interface Place {
@@ -93,11 +96,7 @@ export class ClusterRouter implements Dispatcher {
   readonly watches = new WatchKeeper();
   private readonly guide: CommandGuide;
 
-  /** @param retryDelayMs The delay before a node that could not be reached is tried again. */
-  constructor(
-    private readonly retryDelayMs: number,
-    private readonly deps: RouterDeps,
-  ) {
+  constructor(private readonly deps: RouterDeps) {
     this.guide = new CommandGuide(deps.pool);
   }
 
@@ -189,8 +188,8 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     this.noteNearest(made.slot, null);
-    if (this.deps.retries.isHeld(made.slot)) this.deps.retries.lineUp(made.closing);
-    else this.fillTransaction(made, this.masterFor(made.closing));
+    if (this.deps.retries.lineUp(made.closing)) return;
+    this.fillTransaction(made, this.masterFor(made.closing));
   }
 
   /** Puts a transaction into the bucket of a node; null: it waits. */
@@ -305,12 +304,9 @@ export class ClusterRouter implements Dispatcher {
 
   /** Null when the command waits. */
   private nodeFor(command: Command): ClusterNode | null {
-    const slot = this.slotOf(command);
+    this.setSlot(command);
     const { retries, reads } = this.deps;
-    if (retries.isHeld(slot)) {
-      retries.lineUp(command);
-      return null;
-    }
+    if (retries.lineUp(command)) return null;
     const reader = reads === null ? undefined : this.readerOf(command);
     return reader === undefined ? this.masterFor(command) : reader;
   }
@@ -371,7 +367,7 @@ export class ClusterRouter implements Dispatcher {
   /** The node of the nearest command in the batch, preferably with keys; null if it cannot be used. */
   private nearKeys(mayBeReplica: boolean): ClusterNode | null {
     if (this.nearSlot < 0 && this.nearNode === null) {
-      this.nearSlot = this.unsearched.find((one) => this.slotOf(one) >= 0)?.slot ?? NO_SLOT;
+      this.nearSlot = this.unsearched.find((one) => this.setSlot(one) >= 0)?.slot ?? NO_SLOT;
       this.unsearched = [];
     }
     const { nearNode, nearSlot } = this;
@@ -380,7 +376,7 @@ export class ClusterRouter implements Dispatcher {
     return node === null || node.isDown ? null : node;
   }
 
-  private slotOf(command: Command): number {
+  private setSlot(command: Command): number {
     if (command.slot !== UNROUTED) return command.slot;
     const slot = slotOf(command.spec, command.args);
     const isUnknown = slot === NO_SLOT && command.spec.keys === UNKNOWN_KEYS;
@@ -389,7 +385,7 @@ export class ClusterRouter implements Dispatcher {
   }
 
   private wait(commands: readonly Command[]): null {
-    this.deps.retries.putBack(commands, { reason: "not served", delayMs: this.retryDelayMs });
+    this.deps.redirector.wait(commands);
     return null;
   }
 }

@@ -64,13 +64,10 @@ export class SlotMap {
   /** Every master, with one of its slots. */
   owners(): Map<ClusterNode, number> {
     const owners = new Map<ClusterNode, number>();
-    let last: Shard | null = null;
-    for (let slot = 0; slot < SLOT_COUNT; slot++) {
-      const shard = this.shards[slot] as Shard | null;
-      if (shard === last || shard === null) continue;
-      last = shard;
-      if (!owners.has(shard.master)) owners.set(shard.master, slot);
-    }
+    this.shards.forEach((shard, slot) => {
+      if (shard === null || shard === this.shards[slot - 1] || owners.has(shard.master)) return;
+      owners.set(shard.master, slot);
+    });
     return owners;
   }
 

@@ -3,9 +3,9 @@
  * confirmed subscriptions, and whether the node is silent. Also builds the commands that the client sends on
  * its own account.
  *
- * A connection without traffic proves nothing about its node, so the client sends PING after a while. It counts
- * checks instead of time: after the process itself was suspended, pending replies are read before the next
- * check.
+ * A connection without traffic proves nothing about its node, so the client sends PING after a while. It adds up
+ * checks instead of reading the clock: after the process itself was suspended, pending replies are read before the
+ * next check.
  */
 
 import { type Command, Origin } from "../command/command";
@@ -31,12 +31,10 @@ export interface SubscriberSupervisor {
 }
 
 export const CHECK_MS = 500;
-/** Checks without a byte after which a node gets a PING: 1 s. */
-const CHECKS_UNTIL_ASKED = 2;
-/** After one more check without a reply the node counts as silent: 1.5 s. */
-const CHECKS_UNTIL_SILENT = CHECKS_UNTIL_ASKED + 1;
-/** A replaceable node is abandoned after 3.5 s, which is longer than most scripts block a server. */
-const CHECKS_UNTIL_LEFT = 7;
+/** After so long without a byte a node gets a PING. If no reply precedes the next check, the node counts as silent. */
+const ASKED_AFTER_MS = 1000;
+/** A replaceable node is abandoned then: most scripts block a server for a shorter time. */
+const LEFT_AFTER_MS = 3500;
 
 export function keyOf(kind: SubscriptionKind, name: Buffer): string {
   return `${kind}${name.toString("latin1")}`;
@@ -49,7 +47,8 @@ export class SubscriberConnection {
   /** When a request of the client itself was confirmed, or the server ended the subscription. */
   readonly changedAtMs = new Map<string, number>();
   private bytesHeard: number | undefined;
-  private quietChecks = 0;
+  /** The time of the checks without a byte. */
+  silentMs = 0;
 
   constructor(
     readonly node: ClusterNode,
@@ -60,16 +59,12 @@ export class SubscriberConnection {
 
   /** It did not answer the PING. */
   get isSilent(): boolean {
-    return this.quietChecks >= CHECKS_UNTIL_SILENT;
-  }
-
-  get silentMs(): number {
-    return this.quietChecks * CHECK_MS;
+    return this.silentMs > ASKED_AFTER_MS;
   }
 
   /** It has been silent so long that another node is better, if any node will do. */
   get isForsaken(): boolean {
-    return this.quietChecks >= CHECKS_UNTIL_LEFT;
+    return this.silentMs >= LEFT_AFTER_MS;
   }
 
   get heardAtMs(): number {
@@ -96,11 +91,11 @@ export class SubscriberConnection {
     const bytes = status === "ready" ? connection?.bytesRead : undefined;
     if (bytes === undefined || bytes !== this.bytesHeard) {
       this.bytesHeard = bytes;
-      this.quietChecks = 0;
+      this.silentMs = 0;
       return;
     }
-    this.quietChecks++;
-    if (this.quietChecks === CHECKS_UNTIL_ASKED) this.client.dispatch(ownCommand(Origin.Resubscribe, "ping"));
+    this.silentMs += CHECK_MS;
+    if (this.silentMs === ASKED_AFTER_MS) this.client.dispatch(ownCommand(Origin.Resubscribe, "ping"));
   }
 }
 

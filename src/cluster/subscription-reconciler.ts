@@ -14,7 +14,6 @@
 
 import { type Command, CommandState, Origin } from "../command/command";
 import { LEGACY_SHAPE } from "../command/command-spec";
-import type { Dispatcher } from "../command/dispatcher";
 import { completionOf, ownCommand } from "../command/own-command";
 import { SUBSCRIBING, type SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
@@ -40,7 +39,10 @@ const debug = debugLog("subscriber");
 export interface ReconcilerDeps {
   readonly slots: { learn(redirect: Redirect): void };
   /** `isActive`: false while the client is closing; then subscriptions are not restored. */
-  readonly redirector: { readonly isActive: boolean };
+  readonly redirector: {
+    readonly isActive: boolean;
+    readonly options: { readonly maxRedirections: number };
+  };
   readonly refresher: { request(hint: null): void; askAtOnce(node: ClusterNode): void };
 }
 
@@ -72,7 +74,7 @@ const CHECKS_UNTIL_LOOK = 2;
 /** Longer than a failover with default settings: subscriptions still missing after it are no longer urgent. */
 const HURRY_MS = 30_000;
 
-export class SubscriptionReconciler implements Dispatcher {
+export class SubscriptionReconciler {
   private readonly wanted = new WantedSubscriptions((kind, names) => this.onWanted(kind, names));
   private readonly connections = new Map<string, SubscriberConnection>();
   private readonly nextAttemptMs = new Map<string, number>();
@@ -88,7 +90,6 @@ export class SubscriptionReconciler implements Dispatcher {
 
   constructor(
     private readonly placement: Placement,
-    private readonly maxRedirections: number,
     private readonly deps: ReconcilerDeps,
     private readonly owner: ReconcilerOwner,
   ) {}
@@ -115,10 +116,6 @@ export class SubscriptionReconciler implements Dispatcher {
       if (this.waiting.length > 0) this.waiting.push(command);
       else this.send(command, true);
     }
-  }
-
-  dispatchBatch(commands: readonly Command[]): void {
-    for (const command of commands) this.dispatch(command);
   }
 
   /** The client itself wants a name. `onSettled` follows, or `onRefused`. */
@@ -242,8 +239,9 @@ export class SubscriptionReconciler implements Dispatcher {
   /** A command of the caller goes to the new owner, or waits until one is known. */
   private follow({ node }: SubscriberConnection, command: Command, error: Error): void {
     const trail = command.ensureExtra().ensureTrail();
+    const { maxRedirections } = this.deps.redirector.options;
     trail.nodes.push(node.key);
-    if (trail.count++ >= this.maxRedirections) command.fail(new TooManyRedirectionsError(error, trail.nodes));
+    if (trail.count++ >= maxRedirections) command.fail(new TooManyRedirectionsError(error, trail.nodes));
     else if (this.placement.nodeFor(command) !== node) this.send(command, false);
     else {
       this.waiting.push(command);

@@ -5,8 +5,6 @@ import { MOST_SERVERS } from "../util/bounds";
 import type { NodeAddress, PreferredReplica, PreferredReplicas, ReplicaEntry } from "./sentinel-options";
 
 const UNUSABLE = /disconnected|s_down|o_down/;
-/** The most fields of an entry that are read; servers send about two dozen. */
-const MAX_FIELDS = 128;
 
 /** An address from Sentinel, or null if it is invalid. */
 export function readAddress(host: unknown, port: unknown): NodeAddress | null {
@@ -21,8 +19,7 @@ export function readEntries(reply: unknown): ReplicaEntry[] {
   for (const fields of reply.slice(0, MOST_SERVERS)) {
     if (!Array.isArray(fields)) continue;
     const entry: Record<string, string> = Object.create(null);
-    const end = Math.min(fields.length, 2 * MAX_FIELDS);
-    for (let index = 0; index + 1 < end; index += 2) {
+    for (let index = 0; index + 1 < fields.length; index += 2) {
       entry[String(fields[index])] = String(fields[index + 1]);
     }
     if (readAddress(entry["ip"], entry["port"]) !== null) entries.push({ ...entry } as ReplicaEntry);
@@ -48,12 +45,10 @@ function firstOf(
   replicas: readonly ReplicaEntry[],
   preferred: PreferredReplica | readonly PreferredReplica[] | null | undefined,
 ): ReplicaEntry | undefined {
-  if (!preferred) return undefined;
-  const wishes = Array.isArray(preferred) ? [...preferred] : [preferred as PreferredReplica];
+  const wishes = [preferred || []].flat() as PreferredReplica[];
   wishes.sort((a, b) => (a.prio ?? 1) - (b.prio ?? 1));
-  for (const { ip, port } of wishes) {
-    const match = replicas.find((replica) => replica.ip === ip && replica.port === String(port));
-    if (match !== undefined) return match;
-  }
-  return undefined;
+  const isWished = (replica: ReplicaEntry, { ip, port }: PreferredReplica): boolean =>
+    replica.ip === ip && replica.port === String(port);
+  const wish = wishes.find((one) => replicas.some((replica) => isWished(replica, one)));
+  return wish && replicas.find((replica) => isWished(replica, wish));
 }

@@ -3,7 +3,7 @@
  * credentials, or the wrong protocol. An outage is not a mistake. Sends nothing and keeps no state.
  */
 
-import { ConnectionClosedError } from "../errors";
+import { unwrapped } from "../command/ending-errors";
 import { hintOf, isCertain } from "../util/error-hint";
 
 export interface Mistake {
@@ -25,8 +25,7 @@ export function mistakeIn(answers: readonly (Error | undefined)[], name: string)
 }
 
 function mistakeOf(answer: Error, name: string): Mistake | null {
-  const reason =
-    answer instanceof ConnectionClosedError && answer.cause instanceof Error ? answer.cause : answer;
+  const reason = unwrapped(answer);
   const hint = hintOnAnswer(reason.message, name);
   if (hint !== null) return { hint, isCertain: true };
   // The options of a connection to a Sentinel are those of any client, except for their names.

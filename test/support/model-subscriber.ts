@@ -31,7 +31,7 @@ export const DEAF: Omit<ReconcilerOwner, "open"> = {
 /** Modules of a cluster that do nothing. */
 export const IDLE_MODULES: ReconcilerDeps = {
   slots: { learn: () => {} },
-  redirector: { isActive: true },
+  redirector: { isActive: true, options: { maxRedirections: 16 } },
   refresher: { request: () => {}, askAtOnce: () => {} },
 };
 

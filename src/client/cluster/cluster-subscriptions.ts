@@ -14,7 +14,6 @@ import {
   SubscriptionReconciler,
 } from "../../cluster/subscription-reconciler";
 import type { Command } from "../../command/command";
-import type { Dispatcher } from "../../command/dispatcher";
 import type { SubscriptionKind } from "../../connection/subscriptions";
 import type { Message } from "../../protocol/message";
 import type { ClusterOptions } from "../options/cluster-options";
@@ -34,13 +33,12 @@ export interface SubscriptionsDeps extends ReconcilerDeps {
 
 type SubscriptionReports = Omit<ReconcilerOwner, "open">;
 
-export class ClusterSubscriptions implements Dispatcher {
+export class ClusterSubscriptions {
   private readonly classic: SubscriptionReconciler;
   private readonly sharded: SubscriptionReconciler | null;
   private readonly reconcilers: SubscriptionReconciler[] = [];
 
   constructor(
-    private readonly maxRedirections: number,
     private readonly options: Pick<ClusterOptions, "shardedSubscribers" | "redisOptions">,
     private readonly deps: SubscriptionsDeps,
   ) {
@@ -78,10 +76,6 @@ export class ClusterSubscriptions implements Dispatcher {
     else this.classic.dispatch(command);
   }
 
-  dispatchBatch(commands: readonly Command[]): void {
-    for (const command of commands) this.dispatch(command);
-  }
-
   isWanted(...name: Parameters<SubscriptionReconciler["isWanted"]>): boolean {
     return this.classic.isWanted(...name) || this.sharded?.isWanted(...name) === true;
   }
@@ -89,7 +83,7 @@ export class ClusterSubscriptions implements Dispatcher {
   /** The connections of the subscriptions have the kind in their name. */
   add(kind: string, placement: Placement, reports: SubscriptionReports): SubscriptionReconciler {
     const { deps } = this;
-    const reconciler = new SubscriptionReconciler(placement, this.maxRedirections, deps, {
+    const reconciler = new SubscriptionReconciler(placement, deps, {
       ...reports,
       open: ({ address }, supervisor) => deps.views.makeSubscriber(kind, address, supervisor),
     });

@@ -8,7 +8,7 @@ import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool, type RoleFilter } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
-import { delayUntilReachable, Redirector } from "../../cluster/redirector";
+import { Redirector } from "../../cluster/redirector";
 import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter } from "../../cluster/router";
@@ -17,7 +17,7 @@ import { ConnectionCounts } from "../../connection/connection-counts";
 import type { Message } from "../../protocol/message";
 import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
-import { type ClusterOptions, redirectOptions, refreshOptions } from "../options/cluster-options";
+import type { ResolvedClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { makeReadPreference, type ReadPreference, type RecentWrites } from "../replicas/read-preference";
 import { FanOut } from "../whole-cluster/fan-out";
@@ -57,7 +57,7 @@ export class ClusterWiring {
   private readonly gone = new ConnectionCounts();
 
   constructor(
-    private readonly options: ClusterOptions,
+    private readonly options: ResolvedClusterOptions,
     readonly owner: WiringOwner,
     caching: Caching | null,
     private readonly writes: RecentWrites | null,
@@ -69,11 +69,10 @@ export class ClusterWiring {
     this.followsTips = options.followCommandTips === true;
     this.retries = new RetryQueue(this);
     this.slots = new SlotMap(options.natMap, this);
-    const redirects = redirectOptions(options);
-    this.subscriptions = new ClusterSubscriptions(redirects.maxRedirections, options, this);
-    this.router = new ClusterRouter(delayUntilReachable(redirects), this);
-    this.redirector = new Redirector(redirects, this);
-    this.refresher = new Refresher(refreshOptions(options), this);
+    this.subscriptions = new ClusterSubscriptions(options, this);
+    this.router = new ClusterRouter(this);
+    this.redirector = new Redirector(options, this);
+    this.refresher = new Refresher(options, this);
     this.lifecycle = new Lifecycle(options, this);
   }
 
@@ -142,7 +141,7 @@ export class ClusterWiring {
     const seeds = await this.findSeeds();
     return seeds.map(({ address }) => ({
       address,
-      client: this.views.makeRefresher(address, {}),
+      client: this.views.makeRefresher(address),
     }));
   }
 }

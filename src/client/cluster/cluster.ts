@@ -127,16 +127,13 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     // A string would become a list of its letters. `connect()` reports an empty list.
     this.startupNodes = hideNodes(Array.isArray(startupNodes) ? [...startupNodes] : []);
     for (const node of this.startupNodes) parseStartupNode(node);
-    this.options = withLimits(resolveClusterOptions(options));
+    const resolved = resolveClusterOptions(options);
+    this.options = resolved;
     const db = clusterDatabase(this.startupNodes, this.options);
     if (db !== 0) (this.options.redisOptions ??= {}).db = db;
     const parts = new ClusterChain(this, this.options.redisOptions);
-    const wiring = new ClusterWiring(
-      this.options,
-      makeOwner(this as unknown as Cluster),
-      parts.caching,
-      parts.writes,
-    );
+    const owner = makeOwner(this as unknown as Cluster);
+    const wiring = new ClusterWiring(resolved, owner, parts.caching, parts.writes);
     this[WIRING] = wiring;
     this[PARTS] = parts;
     this[CHAIN] = parts.joinTo(wiring.router, this.options.bounds, wiring.reads !== null);
@@ -348,7 +345,6 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
 }
 
 function makeOwner(cluster: Cluster): WiringOwner {
-  const later = (event: string, ...args: unknown[]): void => emitLater(cluster, event, ...args);
   const report = (event: string, ...args: unknown[]): void => {
     callUser(() => cluster.silentEmit(event, ...args));
   };
@@ -362,7 +358,7 @@ function makeOwner(cluster: Cluster): WiringOwner {
     onStatus: (status) => {
       debug("cluster is now %s", status);
       noteClient(observed, status);
-      later(status);
+      emitLater(cluster, status);
     },
     onError: (error) => {
       debug("error: %s", error);
@@ -374,11 +370,11 @@ function makeOwner(cluster: Cluster): WiringOwner {
     },
     onNode: (event, redis) => {
       poolDebug("%s %s:%s", event, redis.options.host, redis.options.port);
-      later(event, redis);
+      emitLater(cluster, event, redis);
     },
     onRefreshed: () => {
       debug("slots refreshed, %d nodes", cluster[WIRING].pool.list().length);
-      later("refresh");
+      emitLater(cluster, "refresh");
     },
     emit: report,
     onMessage: (message) => emitMessage(cluster, message),
@@ -421,17 +417,6 @@ function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURC
     database: cluster.options.redisOptions?.db ?? 0,
     nodesOfLast: () => wiring.router.lastNodes.length,
   };
-}
-
-/** Limits of commands count from the call, so the cluster applies them and not its nodes. */
-function withLimits(options: ClusterOptions): ClusterOptions & LimitOptions {
-  const { commandTimeout, blockingTimeout, blockingTimeoutGrace } = options.redisOptions ?? {};
-  const limits: Record<string, unknown> = { commandTimeout, blockingTimeout, blockingTimeoutGrace };
-  const target = options as Record<string, unknown>;
-  for (const [name, value] of Object.entries(limits)) {
-    if (value !== undefined && target[name] === undefined) target[name] = value;
-  }
-  return options;
 }
 
 /** The position of a command: at the master of its slot, if known. */

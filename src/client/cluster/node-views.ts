@@ -155,18 +155,27 @@ export class ViewFactory {
   }
 
   /** A short-lived connection that only requests the slot table. */
-  makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeView {
-    const name = this.helperName("refresher", address);
-    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
-    return new NodeView(this.make(supervisor, { ...settings, retryStrategy: null, watchdog: false }));
+  makeRefresher(address: NodeAddress): NodeView {
+    return this.makeHelper("refresher", address, {}, { enableReadyCheck: false, watchdog: false });
   }
 
   makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): NodeView {
-    const name = this.helperName(kind, address);
-    debug("%s connects to %s", name, nodeKey(address));
-    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
-    const isAlone = { retryStrategy: null, enableAutoPipelining: false };
-    return new NodeView(this.make(supervisor, { ...settings, ...isAlone }));
+    return this.makeHelper(kind, address, supervisor, { enableReadyCheck: true });
+  }
+
+  /** A connection that is not reconnected. Its name contains its kind. */
+  private makeHelper(
+    kind: string,
+    address: NodeAddress,
+    supervisor: LinkSupervisor,
+    settings: RedisOptions,
+  ): NodeView {
+    const own = this.own.get(nodeKey(address))?.["connectionName"];
+    const name = own ?? this.options.redisOptions?.connectionName;
+    const connectionName = name ? `sluice-cluster(${kind}):${String(name)}` : `sluice-cluster(${kind})`;
+    debug("%s connects to %s", connectionName, nodeKey(address));
+    const isAlone = { connectionName, retryStrategy: null, enableAutoPipelining: false };
+    return new NodeView(this.make(supervisor, { ...this.optionsFor(address), ...isAlone, ...settings }));
   }
 
   private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {
@@ -196,11 +205,5 @@ export class ViewFactory {
       merged["tls"] = withServerName(tls, address.serverName);
     }
     return merged as RedisOptions;
-  }
-
-  private helperName(kind: string, address: NodeAddress): string {
-    const own = this.own.get(nodeKey(address));
-    const name = own?.["connectionName"] ?? this.options.redisOptions?.connectionName;
-    return name ? `sluice-cluster(${kind}):${String(name)}` : `sluice-cluster(${kind})`;
   }
 }

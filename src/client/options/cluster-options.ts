@@ -4,20 +4,20 @@
  */
 
 import { lookup, resolveSrv } from "node:dns";
-import {
-  DEFAULT_REFRESH_TIMEOUT_MS,
-  REDIRECT_DEFAULTS,
-  type RedirectOptions,
-} from "../../cluster/cluster-defaults";
+import { ROUTING_DEFAULTS, type RoutingOptions } from "../../cluster/cluster-defaults";
 import type { DNSLookupFunction, DNSResolveSrvFunction } from "../../cluster/discovery";
-import type { RefreshOptions } from "../../cluster/refresher";
 import { OptionError } from "../../errors";
 import { LINK_DEFAULTS } from "../../link/link-defaults";
 import type { RetryDelay } from "../../link/reconnection";
 import { hideSecrets } from "../../observability/redact";
 import type { NatMap } from "../../util/address-map";
 import type { AnyClientOptions, RetryStrategy } from "./common-options";
-import { warnAboutAddress, warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
+import {
+  LIMITS_OF_CLUSTERS,
+  warnAboutAddress,
+  warnAboutClusterOptions,
+  warnAboutRedisOptions,
+} from "./mistyped-options";
 import { checkOptions, NEEDS_RESP3 } from "./option-table";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
@@ -195,8 +195,7 @@ export const defaultClusterOptions: Defaults = {
   lazyConnect: false,
   scaleReads: "master",
   followCommandTips: false,
-  ...REDIRECT_DEFAULTS,
-  slotsRefreshTimeout: DEFAULT_REFRESH_TIMEOUT_MS,
+  ...ROUTING_DEFAULTS,
   retryPolicy: LINK_DEFAULTS.retryPolicy,
   useSRVRecords: false,
   resolveSrv,
@@ -207,23 +206,6 @@ export const defaultClusterOptions: Defaults = {
   himportFieldsets: undefined,
 };
 
-/** The options of redirects. An explicit null means the default as well. */
-export function redirectOptions(options: ClusterOptions): RedirectOptions {
-  const resolved = { ...REDIRECT_DEFAULTS };
-  for (const name of Object.keys(resolved) as (keyof RedirectOptions)[]) {
-    resolved[name] = options[name] ?? resolved[name];
-  }
-  return resolved;
-}
-
-export function refreshOptions(options: ClusterOptions): RefreshOptions {
-  return {
-    slotsRefreshTimeout: options.slotsRefreshTimeout ?? DEFAULT_REFRESH_TIMEOUT_MS,
-    slotsRefreshInterval: options.slotsRefreshInterval,
-    prefersShards: options.availabilityZone !== undefined,
-  };
-}
-
 const READS = ["all", "master", "slave", "replica", "nearest", "primary"];
 
 /** Options that choose servers, as a cluster does by itself. */
@@ -232,11 +214,15 @@ const OF_ONE_SERVER = {
   replicas: "set scaleReads of the Cluster",
 } as const;
 
+export type ResolvedClusterOptions = ClusterOptions & RoutingOptions;
+
 /** The second argument of `new Cluster(...)` with its defaults filled in. */
-export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOptions {
+export function resolveClusterOptions(given?: ClusterOptions | null): ResolvedClusterOptions {
   const options: OptionRecord = {};
   if (given !== undefined && given !== null) fill(options, given as OptionRecord);
   fill(options, defaultClusterOptions as OptionRecord);
+  // An explicit null means the default as well.
+  for (const [name, value] of Object.entries(ROUTING_DEFAULTS)) options[name] ??= value;
   const { scaleReads, redisOptions } = options as ClusterOptions;
   if (typeof scaleReads !== "function" && !READS.includes(scaleReads as string)) {
     throw new OptionError(
@@ -256,8 +242,12 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
     }
     options["redisOptions"] = hideSecrets(own);
     if (!options["keyPrefix"] && redisOptions.keyPrefix) options["keyPrefix"] = redisOptions.keyPrefix;
+    // Limits of commands count from the call, so the cluster applies them and not its nodes.
+    for (const name of LIMITS_OF_CLUSTERS) {
+      if (options[name] === undefined && own[name] !== undefined) options[name] = own[name];
+    }
   }
-  return withOwnLists(options) as ClusterOptions;
+  return withOwnLists(options) as unknown as ResolvedClusterOptions;
 }
 
 /** Options of one node that its startup node contains. */

@@ -59,7 +59,7 @@ const SHORTEST = 8;
 const LETTERS_FOR_A_MISTAKE = 6;
 
 /** A cluster client also reads these beside `redisOptions`. */
-const LIMITS_OF_CLUSTERS = new Set(["commandTimeout", "blockingTimeout", "blockingTimeoutGrace"]);
+export const LIMITS_OF_CLUSTERS = new Set(["commandTimeout", "blockingTimeout", "blockingTimeoutGrace"]);
 
 /** Options of a client of one server, or of the nodes of a cluster. */
 export function warnAboutRedisOptions(options: object): void {

@@ -40,6 +40,15 @@ describe("resolveClusterOptions", () => {
     });
   }
 
+  it("takes null for the default where a number is needed", () => {
+    const given = { maxRedirections: null, slotsRefreshTimeout: null, retryDelayOnFailover: 0 };
+    expect(resolveClusterOptions(given as unknown as ClusterOptions)).to.include({
+      maxRedirections: 16,
+      slotsRefreshTimeout: 1000,
+      retryDelayOnFailover: 0,
+    });
+  });
+
   it("has the delays of the contract", () => {
     expect(defaultClusterOptions.clusterRetryStrategy?.(1)).to.equal(102);
     expect(defaultClusterOptions.clusterRetryStrategy?.(5000)).to.equal(2000);

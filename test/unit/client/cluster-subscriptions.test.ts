@@ -5,7 +5,7 @@ import {
   ClusterSubscriptions,
   type SubscriptionsDeps,
 } from "../../../src/client/cluster/cluster-subscriptions";
-import { type ClusterOptions, redirectOptions } from "../../../src/client/options/cluster-options";
+import { type ClusterOptions, resolveClusterOptions } from "../../../src/client/options/cluster-options";
 import type { LinkSupervisor } from "../../../src/client/redis-events";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { SlotMap } from "../../../src/cluster/slot-map";
@@ -77,6 +77,7 @@ describe("ClusterSubscriptions", () => {
         get isActive() {
           return isActive;
         },
+        options: resolveClusterOptions(options),
       },
       refresher: {
         request: () => void told.push("stale"),
@@ -91,8 +92,7 @@ describe("ClusterSubscriptions", () => {
           ),
       },
     };
-    const { maxRedirections } = redirectOptions(options);
-    subscriptions = new ClusterSubscriptions(maxRedirections, options, deps as unknown as SubscriptionsDeps);
+    subscriptions = new ClusterSubscriptions(options, deps as unknown as SubscriptionsDeps);
   }
 
   function issue(name: string, ...args: string[]): Command {
@@ -142,15 +142,6 @@ describe("ClusterSubscriptions", () => {
     issue("sunsubscribe");
     expect(opened.length).to.equal(3);
     expect(opened[2]?.given.length, "leaving all shard channels is no affair of the classic one").to.equal(2);
-  });
-
-  it("takes several commands in their order", () => {
-    make({}, [1]);
-    subscriptions.start();
-    const all = ["a", "b"].map((name) => new Command(specOf("subscribe"), [name], false, new Ending()));
-    made.push(...all);
-    subscriptions.dispatchBatch(all);
-    expect(opened[0]?.given).to.deep.equal(all);
   });
 
   it("opens shard connections before anybody subscribes where nodes are dialled at once, and only there", () => {

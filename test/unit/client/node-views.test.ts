@@ -101,7 +101,7 @@ describe("ViewFactory", () => {
 
   it("names connections that only ask or listen, and gives them no retries", () => {
     const factory = new ViewFactory({ redisOptions: { connectionName: "app" } }, null);
-    const refresher = factory.makeRefresher(ADDRESS, {});
+    const refresher = factory.makeRefresher(ADDRESS);
     views.push(refresher);
     expect(refresher.redis.options).to.include({
       connectionName: "sluice-cluster(refresher):app",

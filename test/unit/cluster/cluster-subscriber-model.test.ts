@@ -72,7 +72,7 @@ describe("the connection for channels, on random programs", () => {
       const { AnyNode, SubscriptionReconciler: Reconciler } = home.modules;
       const choose = (instead: ClusterNode | null): ClusterNode | null =>
         this.nodes.find((node) => node !== instead) ?? null;
-      this.subscriber = new Reconciler(new AnyNode(choose), 16, IDLE_MODULES, {
+      this.subscriber = new Reconciler(new AnyNode(choose), IDLE_MODULES, {
         ...DEAF,
         open: this.open,
         onGap: ({ channels, patterns, lastedMs }) => {

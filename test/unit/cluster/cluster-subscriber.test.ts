@@ -15,7 +15,7 @@ describe("the connection for channels of a cluster", () => {
   const connections: ModelSubscriber[] = [];
   const gaps: string[][] = [];
   const placement = new AnyNode((instead) => nodes.find((node) => node !== instead) ?? null);
-  const subscriber = new SubscriptionReconciler(placement, 16, IDLE_MODULES, {
+  const subscriber = new SubscriptionReconciler(placement, IDLE_MODULES, {
     ...DEAF,
     open: (node, supervisor) => {
       const made = new ModelSubscriber(node, supervisor);
@@ -53,7 +53,7 @@ describe("the connection for channels of a cluster", () => {
 
   it("fails a call that waits for a connection when the cluster is closed for good", () => {
     const made: ModelSubscriber[] = [];
-    const closing = new SubscriptionReconciler(new AnyNode(() => nodes[0] ?? null), 16, IDLE_MODULES, {
+    const closing = new SubscriptionReconciler(new AnyNode(() => nodes[0] ?? null), IDLE_MODULES, {
       ...DEAF,
       open: (node, supervisor) => {
         made.push(new ModelSubscriber(node, supervisor));

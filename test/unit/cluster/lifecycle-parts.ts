@@ -47,7 +47,10 @@ export class Parts {
       set isSealed(isSealed) {
         parts.isSealed = isSealed;
       },
-      clear: () => void this.told.push("cleared"),
+      clear: () => {
+        this.isSealed = true;
+        this.told.push("cleared");
+      },
       allClients: () => this.clients,
       sample: () => this.clients[0] ?? null,
       clientOf: (node: unknown) => node,

@@ -513,6 +513,11 @@ describe("Lifecycle", () => {
     expect(codeOf(late)).to.equal("CONNECTION_CLOSED");
     life.onEmpty();
     expect(words).to.deep.equal(["disconnecting", "close", "end"]);
+    expect(parts.told).to.include("refresher off");
+    const next = command("get", "k");
+    void life.connect();
+    life.admit([next]);
+    expect([codeOf(next), life.waiting]).to.deep.equal([undefined, [next]]);
   });
 
   it("says goodbye to every node; without one it is over at the end of the turn", async () => {

@@ -164,9 +164,11 @@ describe("the pool of nodes, on random programs", () => {
       } else if (what === "owe" && client !== null) client.isOwing = true;
       else if (what === "answer" && client !== null) client.isOwing = false;
       else if (what === "end" && client !== null) this.end(client);
-      else if (what === "lose") expect(pool.lose(node)).to.equal(!this.waitsForLost);
-      else if (what === "regain") {
-        pool.regain(node);
+      else if (what === "lose") {
+        pool.setLost(node, true);
+        expect(node.isDown).to.equal(!this.waitsForLost);
+      } else if (what === "regain") {
+        pool.setLost(node, false);
         expect([node.isLost, node.isDown]).to.deep.equal([false, false]);
       } else if (what === "renew" && client !== null && !pool.isSealed) {
         pool.renew(node);

@@ -60,7 +60,7 @@ describe("NodePool, when a table changes the role of a master", () => {
     pool.setMembers(new Map([[node, "master"]]));
     expect([told, node.client === before]).to.deep.equal([[], true]);
     node.role = "slave";
-    pool.promote(node);
+    pool.setRole(node, "master");
     expect([told, node.client === before]).to.deep.equal([["read-only false"], true]);
   });
 });
@@ -109,7 +109,10 @@ describe("NodePool, when any node will do", () => {
   beforeEach(() => {
     pool = new NodePool(
       {
-        makeClient: () => ({ link: { isLeaving: false }, setReadOnly() {} }) as unknown as NodeClient,
+        makeClient: () => {
+          const link = { isLeaving: false, disconnect: () => void (link.isLeaving = true) };
+          return { link, isIdle: true, setReadOnly() {} } as unknown as NodeClient;
+        },
         onClientOpened() {},
         onClientClosed() {},
         lifecycle: { onEmpty() {} },
@@ -136,7 +139,7 @@ describe("NodePool, when any node will do", () => {
     const [one, other] = nodes;
     one.doubt();
     expect([...chosen("master")]).to.deep.equal([other]);
-    pool.lose(other);
+    pool.setLost(other, true);
     expect([...chosen("master")], "neither is sound").to.have.members([one, other]);
   });
 
@@ -156,7 +159,6 @@ describe("NodePool, when any node will do", () => {
 
   it("forgets a node that has left the cluster: its address leads to a new one", () => {
     const [one, other, replica] = nodes;
-    one.client = { link: { isLeaving: false, disconnect() {} }, isIdle: true } as unknown as NodeClient;
     one.doubt();
     pool.setMembers(
       new Map([
@@ -175,12 +177,12 @@ describe("NodePool, when any node will do", () => {
   it("tries nodes again that could not be reached, and waits for lost ones as the option says", () => {
     const [one, other] = nodes;
     one.isDown = true;
-    pool.lose(other);
+    pool.setLost(other, true);
     expect([one.isDown, other.isDown]).to.deep.equal([true, false]);
     pool.forgetDown();
     expect([one.isDown, other.isDown]).to.deep.equal([false, false]);
     expect(other.isLost).to.equal(true);
-    pool.regain(other);
+    pool.setLost(other, false);
     expect(other.isLost).to.equal(false);
   });
 
@@ -203,7 +205,7 @@ describe("NodePool, when any node will do", () => {
     const node = mine.at({ host: "h", port: 1 }) as ClusterNode;
     mine.setMembers(new Map([[node, "master"]]));
     node.shard = new Shard(node, []);
-    mine.lose(node);
+    mine.setLost(node, true);
     expect([node.isDown, node.isLost]).to.deep.equal([true, true]);
     mine.setMembers(new Map());
     expect([node.isDown, node.isLost, node.shard]).to.deep.equal([false, false, null]);
@@ -227,12 +229,12 @@ describe("NodePool, when any node will do", () => {
     mine.setMembers(new Map([[node, "master"]]));
     const shard = new Shard(node, []);
     node.shard = shard;
-    mine.promote(node);
+    mine.setRole(node, "master");
     expect(node.shard).to.equal(shard);
     mine.setMembers(new Map([[node, "slave"]]));
     expect(node.shard).to.equal(null);
     node.shard = shard;
-    mine.promote(node);
+    mine.setRole(node, "master");
     expect([node.role, node.shard]).to.deep.equal(["master", shard]);
   });
 
@@ -258,7 +260,7 @@ describe("NodePool, when any node will do", () => {
     const [one, other] = mine.list() as [ClusterNode, ClusterNode];
     mine.onEnded({} as NodeClient);
     expect(events).to.deep.equal([]);
-    mine.lose(one);
+    mine.setLost(one, true);
     mine.onEnded(one.client as NodeClient);
     expect([one.client, one.isLost, events]).to.deep.equal([null, false, ["closed h:1"]]);
     mine.onEnded(other.client as NodeClient);

@@ -13,18 +13,20 @@ describe("NodeSupervisor", () => {
   let node: ClusterNode;
   let client: NodeClient;
   let supervisor: NodeSupervisor;
-  let isFirstLoss: boolean;
+  let waitsForLost: boolean;
   let isTaken: boolean;
 
   beforeEach(() => {
     told = [];
-    [isFirstLoss, isTaken] = [true, false];
+    [waitsForLost, isTaken] = [false, false];
     node = new ClusterNode({ host: "h", port: 1 });
     client = {} as never;
     const deps = {
       pool: {
-        regain: () => void told.push("regain"),
-        lose: () => isFirstLoss,
+        setLost: (lost: ClusterNode, isLost: boolean) => {
+          if (!isLost) told.push("regain");
+          lost.isDown = isLost && !waitsForLost;
+        },
         onEnded: (ended: NodeClient) => void told.push(ended === client ? "ended" : "ended another"),
       },
       redirector: {
@@ -49,10 +51,10 @@ describe("NodeSupervisor", () => {
     node.client = client;
   });
 
-  it("hands on what waits when the node is lost for the first time, and asks for the slots each time", () => {
+  it("hands on what waits when the node is lost, unless it may wait, and asks for the slots each time", () => {
     supervisor.onStatus("reconnecting");
     expect(told).to.deep.equal(["h:1 is lost", "refresh null"]);
-    isFirstLoss = false;
+    waitsForLost = true;
     supervisor.onStatus("reconnecting");
     expect(told).to.deep.equal(["h:1 is lost", "refresh null", "refresh null"]);
   });

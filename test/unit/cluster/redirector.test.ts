@@ -2,14 +2,14 @@
 
 import { expect } from "chai";
 import { askingFor } from "../../../src/cluster/asking";
-import { REDIRECT_DEFAULTS, type RedirectOptions } from "../../../src/cluster/cluster-defaults";
+import { ROUTING_DEFAULTS, type RoutingOptions } from "../../../src/cluster/cluster-defaults";
 import {
   RedirectionsOutcomeUnknownError,
   TooManyRedirectionsError,
 } from "../../../src/cluster/cluster-errors";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
-import { delayUntilReachable, Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
+import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
 import type { Returned } from "../../../src/cluster/retry-queue";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, Origin } from "../../../src/command/command";
@@ -30,7 +30,7 @@ describe("Redirector", () => {
   let renewed: string[];
   let told: number[];
   let putBack: { commands: readonly Command[]; delayMs: number }[];
-  let options: RedirectOptions;
+  let options: RoutingOptions;
   let node: ClusterNode;
   let waiting: OfflineQueue;
   let other: ClusterNode;
@@ -56,13 +56,7 @@ describe("Redirector", () => {
     other = new ClusterNode({ host: "h", port: 2 });
     owner = other;
     node.client = { link: { offline: waiting } } as never;
-    options = {
-      maxRedirections: 16,
-      retryDelayOnMoved: 0,
-      retryDelayOnFailover: 100,
-      retryDelayOnClusterDown: 100,
-      retryDelayOnTryAgain: 100,
-    };
+    options = ROUTING_DEFAULTS;
     redirector = new Redirector(
       {
         ...options,
@@ -93,7 +87,7 @@ describe("Redirector", () => {
           },
           list: () => [node, other],
           otherMaster: () => other,
-          promote: ({ key }: ClusterNode) => void renewed.push(`promote ${key}`),
+          setRole: ({ key }: ClusterNode, role: string) => void renewed.push(`${key} is a ${role}`),
           renew: ({ key }: ClusterNode) => void renewed.push(`renew ${key}`),
         },
         retries: {
@@ -331,7 +325,7 @@ describe("Redirector", () => {
     const one = command("get", "a");
     one.slot = 0;
     redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:1"));
-    const promoted = `promote ${node.key}`;
+    const promoted = `${node.key} is a master`;
     expect(renewed).to.deep.equal([promoted, `hold ${node.key}`, `renew ${node.key}`]);
     node.isRenewed = true;
     redirector.onReplyError(node, one, new ReplyError("MOVED 0 h:1"));
@@ -440,10 +434,12 @@ describe("Redirector", () => {
   });
 
   it("tries an unreachable node again after the delay of the option, or after a default instead of at once", () => {
-    expect(delayUntilReachable({ ...options, retryDelayOnFailover: 70 })).to.equal(70);
-    expect(delayUntilReachable({ ...options, retryDelayOnFailover: 0 })).to.equal(
-      REDIRECT_DEFAULTS.retryDelayOnFailover,
-    );
+    for (const retryDelayOnFailover of [70, 0]) {
+      options = { ...options, retryDelayOnFailover };
+      redirector.wait([routed()]);
+    }
+    const { retryDelayOnFailover } = ROUTING_DEFAULTS;
+    expect(putBack.map(({ delayMs }) => delayMs)).to.deep.equal([70, retryDelayOnFailover]);
   });
 
   it("ends a command whose ASKING the named node has ignored", () => {
@@ -557,7 +553,7 @@ describe("Redirector", () => {
 
   it("uses a node as a master that another one names, also before the next table", () => {
     redirector.onReplyError(node, routed(), new ReplyError("MOVED 0 h:2"));
-    expect(renewed).to.deep.equal([`promote ${other.key}`]);
+    expect(renewed).to.deep.equal([`${other.key} is a master`]);
     expect(tables).to.equal(1);
   });
 

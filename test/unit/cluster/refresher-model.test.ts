@@ -23,7 +23,7 @@ const STAGGER_MS = 200;
 /** The shortest pause, with its jitter. */
 const SHORTEST_MS = 75;
 
-const OPTIONS = { slotsRefreshTimeout: TIMEOUT_MS, prefersShards: false };
+const OPTIONS = { slotsRefreshTimeout: TIMEOUT_MS };
 /** Nothing waits for a table. */
 const CALM = {
   views: { usesTls: false },

@@ -53,7 +53,7 @@ describe("Refresher", () => {
     return { link: { dispatch, isWritable, connection: null, disconnect: () => closed++ } } as never;
   }
 
-  function make(prefersShards = false): void {
+  function make(availabilityZone?: string): void {
     [asked, errors, startNodes, closed, taken] = [[], [], [], 0, 0];
     answers = [silent, silent, silent];
     nodes = [1, 2, 3].map((port, index) => {
@@ -62,7 +62,7 @@ describe("Refresher", () => {
       return node;
     });
     refresher = new home.modules.Refresher(
-      { slotsRefreshTimeout: TIMEOUT_MS, prefersShards },
+      { slotsRefreshTimeout: TIMEOUT_MS, availabilityZone },
       {
         views: { usesTls: false },
         retries: { hasDelayed: false },
@@ -186,13 +186,13 @@ describe("Refresher", () => {
     refresher.stop();
   });
 
-  for (const [prefersShards, first, second] of [
-    [false, "SLOTS", "SHARDS"],
-    [true, "SHARDS", "SLOTS"],
+  for (const [zone, first, second] of [
+    [undefined, "SLOTS", "SHARDS"],
+    ["a", "SHARDS", "SLOTS"],
   ] as const) {
     it(`asks for ${second} where the server does not know ${first} or forbids it`, async () => {
       for (const said of ["ERR unknown subcommand", "NOPERM no permissions"]) {
-        make(prefersShards);
+        make(zone);
         nodes = nodes.slice(0, 1);
         answers = [
           (command) =>
@@ -203,7 +203,7 @@ describe("Refresher", () => {
         expect(asked).to.deep.equal([`1 ${first}`, `1 ${second}`]);
         refresher.stop();
       }
-      make(prefersShards);
+      make(zone);
       nodes = nodes.slice(0, 1);
       answers = [(command) => command.fail(new home.modules.ReplyError("LOADING"))];
       await refresher.refresh(false).catch(() => {});

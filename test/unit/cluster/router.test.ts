@@ -75,9 +75,8 @@ describe("ClusterRouter", () => {
     });
     const subscriptions = {
       dispatch: ({ spec }: Command) => void sent.push(`subscriptions ${spec.lowerName}`),
-      dispatchBatch() {},
     };
-    router = new ClusterRouter(RETRY_DELAY_MS, {
+    router = new ClusterRouter({
       slots,
       pool,
       retries,
@@ -87,7 +86,10 @@ describe("ClusterRouter", () => {
       followsTips: true,
       fanOut: { plan: (command) => plan(command) },
       refresher: { request() {} },
-      redirector: { onUnreachable: (node) => void retried.push(node) },
+      redirector: {
+        onUnreachable: (node) => void retried.push(node),
+        wait: (waiting) => retries.putBack(waiting, { reason: "not served", delayMs: RETRY_DELAY_MS }),
+      },
     });
     router.isOpen = true;
     retries.resume();
@@ -99,11 +101,11 @@ describe("ClusterRouter", () => {
   });
 
   it("keeps a transaction without keys until a node can be reached, and sends all of it there", () => {
-    for (const node of nodes) pool.lose(node);
+    for (const node of nodes) pool.setLost(node, true);
     router.dispatchBatch(["multi", "ping", "exec"].map((name) => commands.make(name)));
     clock?.tick(3 * RETRY_DELAY_MS);
     expect(sent).to.deep.equal([]);
-    pool.regain(nodes[1] as ClusterNode);
+    pool.setLost(nodes[1] as ClusterNode, false);
     clock?.tick(RETRY_DELAY_MS);
     expect(sent).to.deep.equal(["2 multi", "2 ping", "2 exec"]);
   });
@@ -181,13 +183,13 @@ describe("ClusterRouter", () => {
   });
 
   it("asks a master that is up for commands that have waited, if their slot has no known owner", () => {
-    pool.lose(nodes[0] as ClusterNode);
+    pool.setLost(nodes[0] as ClusterNode, true);
     const waited = commands.make("get", "c");
     waited.slot = slotOfKey("c");
     router.sendAgain([waited]);
     expect(sent).to.deep.equal(["2 get"]);
     expect(retries.isHeld(waited.slot), "it may be redirected").to.equal(true);
-    pool.lose(nodes[1] as ClusterNode);
+    pool.setLost(nodes[1] as ClusterNode, true);
     const later = commands.make("get", "d");
     later.slot = slotOfKey("d");
     router.sendAgain([later]);
@@ -229,7 +231,7 @@ describe("ClusterRouter", () => {
     first.isDown = true;
     router.dispatch(commands.make("get", "a"));
     expect([sent, retries.isHeld(slot)]).to.deep.equal([[], true]);
-    pool.lose(first);
+    pool.setLost(first, true);
     clock?.tick(RETRY_DELAY_MS);
     expect([sent, retried]).to.deep.equal([["2 get"], []]);
     expect(retries.isHeld(slot), "the other master may redirect it").to.equal(true);
@@ -238,7 +240,7 @@ describe("ClusterRouter", () => {
   it("gives the commands of a lost owner back if no other master can be asked", () => {
     const [first] = nodes as [ClusterNode];
     slots.move(slotOfKey("a"), first);
-    for (const node of nodes) pool.lose(node);
+    for (const node of nodes) pool.setLost(node, true);
     const waited = commands.make("get", "a");
     waited.slot = slotOfKey("a");
     router.sendAgain([waited]);
@@ -362,10 +364,10 @@ describe("ClusterRouter", () => {
   });
 
   it("places commands without keys that have waited like new ones, one by one", () => {
-    for (const node of nodes) pool.lose(node);
+    for (const node of nodes) pool.setLost(node, true);
     for (const name of ["ping", "dbsize"]) router.dispatch(commands.make(name));
     expect(sent).to.deep.equal([]);
-    pool.regain(nodes[1] as ClusterNode);
+    pool.setLost(nodes[1] as ClusterNode, false);
     clock?.tick(3 * RETRY_DELAY_MS);
     expect(sent).to.deep.equal(["2 ping", "2 dbsize"]);
   });

@@ -8,6 +8,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
+import { ROUTING_DEFAULTS } from "../../../src/cluster/cluster-defaults";
 import type { ClusterNode, NodeClient } from "../../../src/cluster/cluster-node";
 import { madeWhole } from "../../../src/cluster/cluster-transaction";
 import { NodePool } from "../../../src/cluster/node-pool";
@@ -95,23 +96,24 @@ class ModelCluster {
     this.retries = new RetryQueue(this);
     const { pool, retries } = this;
     this.slots = new SlotMap(null, { pool, retries, onSlotMoved() {} });
-    const nothing = { dispatch: (): void => {}, dispatchBatch: (): void => {} };
-    this.router = new ClusterRouter(50, {
+    this.router = new ClusterRouter({
       slots: this.slots,
       pool: this.pool,
       retries: this.retries,
       lifecycle: { admit: () => {} },
       reads: null,
-      subscriptions: nothing,
+      subscriptions: { dispatch: () => {} },
       followsTips: false,
       fanOut: { plan: () => null },
       refresher: { request: () => {} },
-      redirector: { onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands) },
+      redirector: {
+        onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands),
+        wait: (commands) => this.redirector.wait(commands),
+      },
     });
     this.redirector = new Redirector(
       {
-        maxRedirections: 16,
-        retryDelayOnMoved: 0,
+        ...ROUTING_DEFAULTS,
         retryDelayOnFailover: 50,
         retryDelayOnClusterDown: 50,
         retryDelayOnTryAgain: 50,

@@ -100,7 +100,7 @@ describe("the connections for shard channels, on random programs", () => {
           },
         },
       };
-      this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, modules, {
+      this.subscribers = new Reconciler(new SlotMasters(this.slots), modules, {
         ...DEAF,
         open: this.open,
         onConnectionOpened: () => this.opened++,

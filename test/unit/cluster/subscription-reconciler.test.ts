@@ -75,7 +75,7 @@ describe("SubscriptionReconciler", () => {
         askAtOnce: ({ address }: ClusterNode) => void asks.push(`${address.port} at once`),
       },
     };
-    reconciler = new home.modules.SubscriptionReconciler(placement, MOST_REDIRECTS, modules, {
+    reconciler = new home.modules.SubscriptionReconciler(placement, modules, {
       ...DEAF,
       onNodeError: (error, node) => note("error")(error.message, node.key),
       open: (node, supervisor) => {
@@ -167,14 +167,6 @@ describe("SubscriptionReconciler", () => {
     ]);
     await home.pass(LONG_MS);
     expect(connections.flatMap(asked).filter((one) => one.startsWith("subscribe"))).to.deep.equal([]);
-  });
-
-  it("dispatches every command of a batch", () => {
-    const { Command: Made, specOf } = home.modules;
-    const batch = ["a", "b"].map((name) => new Made(specOf("subscribe"), [name], false, new Ending()));
-    made.push(...batch);
-    reconciler.dispatchBatch(batch);
-    expect(connections.map(asked)).to.deep.equal([["subscribe a", "subscribe b"]]);
   });
 
   for (const autoResubscribe of [true, false]) {

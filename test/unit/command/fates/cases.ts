@@ -4,6 +4,7 @@
  * (`fates.tsv`) also proves that these modules obey the one rule in `src/command/fate.ts`.
  */
 
+import { ROUTING_DEFAULTS } from "../../../../src/cluster/cluster-defaults";
 import { ClusterNode } from "../../../../src/cluster/cluster-node";
 import { Redirector, type RedirectorDeps } from "../../../../src/cluster/redirector";
 import type { Returned } from "../../../../src/cluster/retry-queue";
@@ -487,11 +488,9 @@ function* nodeGone(): Generator<FateCase> {
 
 function redirectorOf(retryDelayOnFailover: number, maxRedirections: number, back: Returned[]): Redirector {
   const options = {
+    ...ROUTING_DEFAULTS,
     maxRedirections,
-    retryDelayOnMoved: 0,
     retryDelayOnFailover,
-    retryDelayOnClusterDown: 100,
-    retryDelayOnTryAgain: 100,
   };
   const deps = {
     slots: { ownerOf: () => null },
