@@ -35,7 +35,6 @@ const COUNTED = ["hits", "misses", "joined", "stores", "evictions", "invalidatio
 export class CacheReport {
   private before: CacheStats | null = null;
   private beganMs = 0;
-  private readonly onTime = (): void => this.tell();
 
   constructor(
     private readonly read: () => CacheStats,
@@ -50,10 +49,10 @@ export class CacheReport {
   private begin(figures: CacheStats): void {
     this.before = figures;
     this.beganMs = clockMs();
-    startTimer(this.onTime, INTERVAL_MS).unref();
+    startTimer(this.tell, INTERVAL_MS).unref();
   }
 
-  private tell(): void {
+  private readonly tell = (): void => {
     const { before, beganMs } = this;
     const after = this.read();
     this.before = null;
@@ -64,5 +63,5 @@ export class CacheReport {
     const intervalMs = clockMs() - beganMs;
     cacheChannel.publish({ ...sums, intervalMs, serverAddress, serverPort } satisfies CacheContext);
     if (cacheChannel.hasSubscribers) this.begin(after);
-  }
+  };
 }

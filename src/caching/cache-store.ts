@@ -237,8 +237,6 @@ export class CacheStore {
     }
   }
 
-  // --- inside ------------------------------------------------------------------------------
-
   private forget(node: KeyNode): void {
     this.nodes.delete(node.key);
     if (this.isSharded) this.takeFromSlot(node);

@@ -99,8 +99,6 @@ export class ClientCache implements Dispatcher {
     );
   }
 
-  // --- hits ----------------------------------------------------------------------
-
   /** The promise of a cached reply to a call as the caller wrote it, or null. Allocates only the result. */
   promised(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): Promise<unknown> | null {
     const reply = this.look(spec, args, wantsBuffers);
@@ -160,8 +158,6 @@ export class ClientCache implements Dispatcher {
     return reply;
   }
 
-  // --- Dispatcher ----------------------------------------------------------------------------
-
   dispatch(command: Command): void {
     if (!this.takes(command)) this.next.dispatch(command);
   }
@@ -170,8 +166,6 @@ export class ClientCache implements Dispatcher {
     const left = commands.filter((command) => !this.takes(command));
     if (left.length > 0) this.next.dispatchBatch(left.length === commands.length ? commands : left);
   }
-
-  // --- messages of the server --------------------------------------------------------------------
 
   /** The keys that a message of the kind `invalidate` names. */
   onInvalidation(keys: Reply | undefined): void {
@@ -236,8 +230,6 @@ export class ClientCache implements Dispatcher {
     }
   }
 
-  // --- for users -------------------------------------------------------------------------------
-
   clear(): void {
     this.store.dropAll();
   }
@@ -246,8 +238,6 @@ export class ClientCache implements Dispatcher {
     const { evictions, size, bytes } = this.store;
     return { ...this.counts, evictions, entries: size, bytes };
   }
-
-  // --- inside ------------------------------------------------------------------------------
 
   /** The cache must not answer. */
   private get isDelicate(): boolean {

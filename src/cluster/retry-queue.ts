@@ -18,9 +18,6 @@
  * A node may refuse a command and serve the next one, for example when a failover ends between them. So a slot that
  * was not served is in doubt: its oldest command is sent alone, and its reply, even an error, opens the slot for the
  * others.
- *
- * A drain ends step by step: when the youngest command of the slot has left the node and older ones remain, `noteGone`
- * waits for the youngest of those.
  */
 
 import type { Command } from "../command/command";

@@ -59,12 +59,6 @@ export interface RouterDeps {
   };
 }
 
-interface Place {
-  readonly node: ClusterNode;
-  /** An ASKING precedes each command. */
-  readonly isAsk: boolean;
-}
-
 /** Commands that are not simply sent to the owner of their slot. */
 const SPECIAL =
   CommandFlag.Multi |
@@ -214,15 +208,19 @@ export class ClusterRouter implements Dispatcher {
   }
 
   private placeRun(slot: number, run: readonly Command[]): void {
-    const place = this.placeFor(slot, run);
-    if (place === null) return;
-    const { node, isAsk } = place;
+    const { pool, retries, slots } = this.deps;
+    const named = this.takeNamed(run);
+    const target = named === null ? null : pool.at(named);
+    // The node itself decides whether the redirect is still correct.
+    const isNamed = target !== null && !target.isDown;
+    const node = isNamed ? target : this.nodeAgain(slot, run);
+    if (node === null) return;
+    const isAsk = isNamed && named?.isAsk === true;
     // New commands go there as well.
-    const isOwner = !isAsk && node === this.deps.slots.ownerOf(slot);
+    const isOwner = !isAsk && node === slots.ownerOf(slot);
     // Later commands, or those that still wait, may go to another node: they wait until these have been
     // answered or returned.
-    if (!isOwner || this.deps.retries.isHeld(slot))
-      this.deps.retries.holdBehind(run, this.deps.pool.clientOf(node));
+    if (!isOwner || retries.isHeld(slot)) retries.holdBehind(run, pool.clientOf(node));
     for (const command of run) {
       const transaction = transactionOf(command);
       const reader = isOwner && transaction === null ? this.readerOf(command) : undefined;
@@ -233,23 +231,19 @@ export class ClusterRouter implements Dispatcher {
   }
 
   /** The target of waiting commands of one slot; null when they have to wait again. */
-  private placeFor(slot: number, run: readonly Command[]): Place | null {
+  private nodeAgain(slot: number, run: readonly Command[]): ClusterNode | null {
     const { pool, slots } = this.deps;
     const owner = slots.ownerOf(slot);
-    const named = this.takeNamed(run);
-    const node = named === null ? null : pool.at(named);
-    // The node itself decides whether the redirect is still correct.
-    if (named !== null && node !== null && !node.isDown) return { node, isAsk: named.isAsk };
     if (owner === null) {
       this.deps.refresher.request(null);
       const master = pool.sample("master");
-      if (master !== null && !master.isDown) return { node: master, isAsk: false };
+      if (master !== null && !master.isDown) return master;
     } else {
       const isLost = owner.isDown && owner.isLost;
       const isAvoided = run.some((command) => command.extra?.trail?.avoided === owner.key);
       const other = isAvoided || isLost ? pool.otherMaster(owner) : null;
-      if (other !== null) return { node: other, isAsk: false };
-      if (!owner.isDown) return { node: owner, isAsk: false };
+      if (other !== null) return other;
+      if (!owner.isDown) return owner;
       if (isLost) {
         this.deps.redirector.onUnreachable(owner, run);
         return null;

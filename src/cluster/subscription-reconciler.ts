@@ -252,13 +252,12 @@ export class SubscriptionReconciler {
   /** @param isNew The command was just issued, and fails if no node is known. */
   private send(command: Command, isNew: boolean): void {
     const node = this.placement.nodeFor(command);
-    const connection = node instanceof Error ? null : this.connectionTo(node);
+    const isUnknown = node instanceof Error;
+    const connection = isUnknown ? null : this.connectionTo(node);
     if (connection !== null) connection.client.dispatch(command);
-    else if (node instanceof Error && isNew) command.fail(node);
-    else {
-      this.waiting.push(command);
-      if (node instanceof Error) this.book(PAUSE_MS);
-    }
+    else if (isUnknown && isNew) command.fail(node);
+    else this.waiting.push(command);
+    if (isUnknown && !isNew) this.book(PAUSE_MS);
   }
 
   /** Null while it is too early to connect to the node again; a pass is then scheduled. */

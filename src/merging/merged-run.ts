@@ -61,8 +61,6 @@ export class MergedRun implements Completion, SettleHook {
     }
   }
 
-  // --- outcomes of members, before the command is written --------------------------------------
-
   /** A member was given up: the command is written without it. */
   onSettled(error: Error | null): void {
     if (error === null || this.command.state >= CommandState.Sent) return;
@@ -72,8 +70,6 @@ export class MergedRun implements Completion, SettleHook {
       this.collect();
     }
   }
-
-  // --- outcome of the command ------------------------------------------------------------------
 
   fulfil(_command: Command, value: Reply, shape: ReplyShape): void {
     const { form, live, members } = this;

@@ -92,8 +92,6 @@ export class Merger implements Dispatcher {
     return error instanceof ReplyError ? this.knowledge.learn(form, error) : !form.isWrite;
   }
 
-  // --- planning --------------------------------------------------------------------------------
-
   /** The commands that are sent instead of these. */
   private plan(given: readonly Command[], batch: Batch): readonly Command[] {
     const { merged, coalesces } = batch.merging as BatchMerging;

@@ -44,35 +44,13 @@ const RENEWAL_MS = 1000;
 /** The time that Sentinels may need to learn of a new group or password. After it a mistake is certain. */
 const LEARNING_MS = 3000;
 
-/** One call of `connect()`; it ends when its promise settles or when the next one begins. */
-class Attempt {
-  isCancelled = false;
-  /** Ends the question or the delay that it waits for. */
-  interrupt: (() => void) | null = null;
-
-  /** Resolves after the delay, or immediately when the attempt is given up. */
-  sleep(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const delay = new Delay(resolve, delayMs);
-      this.interrupt = () => {
-        delay.stop();
-        resolve();
-      };
-    });
-  }
-
-  cancel(): void {
-    this.isCancelled = true;
-    this.interrupt?.();
-  }
-}
-
 export class SentinelConnector extends AbstractConnector implements FailoverDetectorOwner {
   /** Receives reports that are not errors; set by the client. */
   emitter: EventEmitter | null = null;
   protected readonly sentinelIterator: SentinelIterator;
   private createClient: SentinelClientFactory | null = null;
-  private attempt: Attempt | null = null;
+  /** Ends the questions and delays of the last `connect()`, or of the last check for a new master. */
+  private attempt: AbortController | null = null;
   private detector: FailoverDetector | null = null;
   /** The address of the current connection. */
   private address: NodeAddress | null = null;
@@ -97,10 +75,10 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   override async connect(emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex> {
     this.disconnect();
-    const attempt = new Attempt();
+    const attempt = new AbortController();
     this.attempt = attempt;
     this.connecting = true;
-    const address = await this.resolve(attempt, emitError);
+    const address = await this.resolve(attempt.signal, emitError);
     this.address = address;
     if (this.options.failoverDetector) void this.detectFailovers();
     const { options } = this;
@@ -146,18 +124,18 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     this.renewal = startTimer(() => void this.listenAgain(), RENEWAL_MS);
   }
 
-  private async resolve(attempt: Attempt, emitError: ErrorEmitter): Promise<NodeAddress> {
+  private async resolve(signal: AbortSignal, emitError: ErrorEmitter): Promise<NodeAddress> {
     let lastError: Error | undefined;
     let mistakenSinceMs: number | null = null;
     for (let round = 1; ; round++) {
       const answers: (Error | undefined)[] = [];
-      const address = await this.askAll(attempt, (message, cause) => {
+      const address = await this.askAll(signal, (message, cause) => {
         answers.push(cause);
         lastError = cause ?? lastError;
         debug("%s", message);
         emitError("sentinelError", new Error(message, { cause }));
       });
-      if (attempt.isCancelled) throw new ConnectionClosedError();
+      if (signal.aborted) throw new ConnectionClosedError();
       if (address !== null) return address;
       const mistake = mistakeIn(answers, String(this.options.name));
       mistakenSinceMs = mistake?.isCertain ? (mistakenSinceMs ?? clockMs()) : null;
@@ -168,27 +146,27 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
       if (mistakenSinceMs !== null && clockMs() - mistakenSinceMs >= LEARNING_MS) markCertain(error);
       if (delayMs === null) throw error;
       emitError("error", error);
-      await attempt.sleep(delayMs);
-      if (attempt.isCancelled) throw new ConnectionClosedError();
+      await sleepUnless(signal, delayMs);
+      if (signal.aborted) throw new ConnectionClosedError();
     }
   }
 
   /** One round. The list may grow meanwhile: Sentinels reported by others are asked too. */
   private async askAll(
-    attempt: Attempt,
+    signal: AbortSignal,
     report: (message: string, cause?: Error) => void,
   ): Promise<NodeAddress | null> {
-    for (let asked = 0; asked < this.sentinelIterator.size && !attempt.isCancelled; asked++) {
+    for (let asked = 0; asked < this.sentinelIterator.size && !signal.aborted; asked++) {
       const sentinel = this.nextSentinel();
       const where = describeSentinel(sentinel);
       try {
-        const address = await this.ask(attempt, sentinel);
+        const address = await this.ask(signal, sentinel);
         if (address !== null) debug("%s told by %s", `${address.host}:${address.port}`, where);
         if (address !== null) this.answered = sentinel;
-        if (attempt.isCancelled || address !== null) return address;
+        if (signal.aborted || address !== null) return address;
         report(`connected to sentinel ${where} successfully, but got an invalid reply: null`);
       } catch (error) {
-        if (attempt.isCancelled) return null;
+        if (signal.aborted) return null;
         const cause = error as Error;
         report(`failed to connect to sentinel ${where} because ${cause.message}`, cause);
       }
@@ -203,16 +181,16 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     return this.sentinelIterator.next().value ?? {};
   }
 
-  private async ask(attempt: Attempt, sentinel: Partial<SentinelAddress>): Promise<NodeAddress | null> {
+  private async ask(signal: AbortSignal, sentinel: Partial<SentinelAddress>): Promise<NodeAddress | null> {
     const client = this.newClient(sentinel, null);
     client.on("error", () => {});
-    attempt.interrupt = () => client.disconnect();
+    signal.onabort = () => client.disconnect();
     try {
       const address =
         this.options.role === "slave" ? await this.askReplica(client) : await this.askMaster(client);
       return address === null ? null : reachable(address, this.options.natMap);
     } finally {
-      attempt.interrupt = null;
+      signal.onabort = null;
       client.disconnect();
     }
   }
@@ -250,7 +228,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   }
 
   private stopListening(): void {
-    this.attempt?.cancel();
+    this.attempt?.abort();
     this.attempt = null;
     this.detector?.close();
     this.detector = null;
@@ -262,10 +240,10 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
    * the next Sentinel.
    */
   private async listenAgain(): Promise<void> {
-    const attempt = new Attempt();
+    const attempt = new AbortController();
     this.attempt = attempt;
-    const address = await this.askAll(attempt, () => {});
-    if (attempt.isCancelled) return;
+    const address = await this.askAll(attempt.signal, () => {});
+    if (attempt.signal.aborted) return;
     if (address === null) this.onDetectorReconnecting();
     else if (this.leadsTo(address)) await this.detectFailovers();
     else this.onSwitch(this.answered);
@@ -296,9 +274,9 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
    */
   private async askAgain(detector: FailoverDetector): Promise<void> {
     const sentinel = this.answered;
-    const attempt = new Attempt();
+    const attempt = new AbortController();
     this.attempt = attempt;
-    const address = await this.ask(attempt, sentinel).catch(() => null);
+    const address = await this.ask(attempt.signal, sentinel).catch(() => null);
     if (this.detector !== detector || address === null || this.leadsTo(address)) return;
     detector.close();
     this.onSwitch(sentinel);
@@ -321,4 +299,15 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     if (this.createClient === null) throw new Error("A SentinelConnector connects only for a client");
     return this.createClient(sentinelClientOptions(address, this.options, retryStrategy));
   }
+}
+
+/** Resolves after the delay, or immediately when the attempt is given up. */
+function sleepUnless(signal: AbortSignal, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const delay = new Delay(resolve, delayMs);
+    signal.onabort = () => {
+      delay.stop();
+      resolve();
+    };
+  });
 }
