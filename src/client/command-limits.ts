@@ -181,9 +181,9 @@ interface Limited {
 /** Rejects the command. A blocking call that was given up must not remove a later element. */
 function giveUp(
   { command, context, issuedAtMs }: Limited,
+  nowMs: number,
   makeError: (details: TimeoutDetails) => Error,
 ): void {
-  const nowMs = userClockMs();
   const sent = sentFor(command);
   const isSent = sent.state === CommandState.Sent;
   const queuedUntilMs = isSent && sent.extra !== null ? sent.extra.sentAtMs : nowMs;
@@ -240,7 +240,8 @@ export class CommandLimit extends Limit implements Limited {
     const { heldMs, context } = this;
     // The limit of `with()` is the caller's own.
     const leftMs = heldMs !== null && context.isRelaxed ? RELAXED_CHECK_MS : this.leftMs(heldMs ?? 0);
-    if (leftMs <= 0) giveUp(this, (details) => new CommandTimeoutError(details, heldMs === null));
+    if (leftMs <= 0)
+      giveUp(this, userClockMs(), (details) => new CommandTimeoutError(details, heldMs === null));
     else if (leftMs < Number.POSITIVE_INFINITY) this.start(leftMs);
   }
 
@@ -287,7 +288,7 @@ class AbortHook implements SettleHook, Limited {
 
   follow(): void {
     if (this.signal.aborted) {
-      this.onAbort();
+      this.onAbort(this.issuedAtMs);
       return;
     }
     this.command.ensureExtra().addHook(this);
@@ -298,8 +299,8 @@ class AbortHook implements SettleHook, Limited {
     stopListening(this.signal, this);
   }
 
-  onAbort(): void {
-    giveUp(this, (details) => new CommandAbortedError(details, this.signal.reason));
+  onAbort(nowMs: number): void {
+    giveUp(this, nowMs, (details) => new CommandAbortedError(details, this.signal.reason));
   }
 }
 

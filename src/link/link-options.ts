@@ -111,7 +111,12 @@ export function retryPolicyOf(options: LinkOptions): RetryPolicy {
   return options.retryPolicy ?? LINK_DEFAULTS.retryPolicy;
 }
 
+/** The last text is kept: the errors of commands that one event ends are compared by it. */
+let latest: Pick<LinkOptions, "path" | "host" | "port"> & { text: string } = { port: -1, text: "" };
+
 /** `host:port` or the path of the unix socket. */
 export function serverOf({ path, host, port }: LinkOptions): string {
-  return path ? String(path) : `${host}:${port}`;
+  if (latest.path !== path || latest.host !== host || latest.port !== port)
+    latest = { path, host, port, text: path ? String(path) : `${host}:${port}` };
+  return latest.text;
 }

@@ -3,8 +3,10 @@
  * to many calls, and the runtime warns of a leak from the eleventh listener on.
  */
 
+import { userClockMs } from "./scheduling";
+
 /** An object needs no function of its own, which counts for very many calls. */
-type Listener = (() => void) | { onAbort(): void };
+type Listener = (() => void) | { onAbort(nowMs: number): void };
 
 class SharedListener {
   private listeners = new Set<Listener>();
@@ -13,9 +15,10 @@ class SharedListener {
     // A signal is aborted once. Listeners that stop listening now are removed already.
     this.listeners = new Set();
     this.signal.removeEventListener("abort", this.onAbort);
+    const nowMs = userClockMs();
     for (const listener of listeners) {
       if (typeof listener === "function") listener();
-      else listener.onAbort();
+      else listener.onAbort(nowMs);
     }
   };
 
