@@ -1,5 +1,5 @@
 /**
- * The states of a connection, in their order. Any step back is a bug and throws.
+ * The states of a connection, in their order.
  *
  *   dialing -> handshaking -> ready -> draining -> closed
  *      \____________\__________\_________________/
@@ -14,9 +14,3 @@ export const ConnectionState = {
   Closed: 4,
 } as const;
 export type ConnectionState = (typeof ConnectionState)[keyof typeof ConnectionState];
-
-/** Returns `to`, or throws if that is no later state. */
-export function move(from: ConnectionState, to: ConnectionState): ConnectionState {
-  if (to <= from) throw new Error(`A connection cannot go from ${from} to ${to}`);
-  return to;
-}

@@ -18,7 +18,7 @@ import { atTurnEnd, clockMs, dateMs, nextTick, startTimer, stopTimer } from "../
 import { toError } from "../util/user-code";
 import { CommandQueue } from "./command-queue";
 import { CONNECTION_DEFAULTS } from "./connection-defaults";
-import { ConnectionState, move } from "./connection-state";
+import { ConnectionState } from "./connection-state";
 import type { WriteListener } from "./flush-encoder";
 import { FlushMeter } from "./flush-meter";
 import { type PushDeps, PushRouter } from "./push-router";
@@ -207,7 +207,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   markReady(): void {
-    this.state = move(this.state, ConnectionState.Ready);
+    this.state = ConnectionState.Ready;
     this.readyAtMs = clockMs();
     this.handshakeMs = this.readyAtMs - this.openedAtMs;
     this.offsetMs = dateMs() - this.readyAtMs;
@@ -316,7 +316,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private beginToDrain(): boolean {
     const { state, socket } = this;
     if (state >= ConnectionState.Draining) return false;
-    this.state = move(state, ConnectionState.Draining);
+    this.state = ConnectionState.Draining;
     if (socket === null) return false;
     if (state === ConnectionState.Dialing) {
       socket.destroy();
@@ -387,7 +387,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   private onOpen(): void {
     if (this.state !== ConnectionState.Dialing) return;
-    this.state = move(this.state, ConnectionState.Handshaking);
+    this.state = ConnectionState.Handshaking;
     this.openedAtMs = clockMs();
     this.lastActivityMs = this.openedAtMs;
     this.deps.life.onOpen();
@@ -406,7 +406,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   private onSocketClose(): void {
     if (this.state === ConnectionState.Closed) return;
-    this.state = move(this.state, ConnectionState.Closed);
+    this.state = ConnectionState.Closed;
     this.parser.stop();
     this.meter.close();
     stopTimer(this.destroyTimer);

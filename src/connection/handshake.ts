@@ -57,7 +57,7 @@ type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Er
 
 /** The completion of commands that the connection sends on its own account. */
 class Request implements Completion {
-  /** The text of the error reply before its credentials were masked. */
+  /** The text of the current error reply before its credentials were masked. */
   said: string | null = null;
 
   constructor(
@@ -70,7 +70,9 @@ class Request implements Completion {
   }
 
   reject(command: Command, error: Error): void {
-    this.onAnswered({ value: null, error, said: this.said ?? error.message }, command);
+    const { said } = this;
+    this.said = null;
+    this.onAnswered({ value: null, error, said: said ?? error.message }, command);
   }
 }
 
@@ -86,18 +88,21 @@ export function isFormality({ completion }: Command): boolean {
 
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
-  return new Promise((resolve) => send(connection, name, args, new Request(resolve)));
+  return new Promise((resolve) => send(connection, [makeRequest(name, args, new Request(resolve))]));
 }
 
 export function prepareArgumentsOf({ name, fields }: Fieldset): Argument[] {
   return ["PREPARE", name, ...fields];
 }
 
-function send(connection: Connection, name: string, args: unknown[], completion: Completion): void {
+function makeRequest(name: string, args: unknown[], completion: Request): Command {
   const prepared = prepareArguments({ name, argumentMapper: null }, args);
-  const command = ownCommand(Origin.Connection, name, prepared, completion);
-  if (connection.state === ConnectionState.Closed) command.fail(new ConnectionClosedError());
-  else connection.dispatch(command);
+  return ownCommand(Origin.Connection, name, prepared, completion);
+}
+
+function send(connection: Connection, commands: readonly Command[]): void {
+  if (connection.state !== ConnectionState.Closed) connection.dispatchBatch(commands);
+  else for (const command of commands) command.fail(new ConnectionClosedError());
 }
 
 export interface Introduction {
@@ -123,7 +128,7 @@ export interface HandshakeListener {
 
 /** Keeps the replies that matter, and judges them when the last one has arrived. */
 export class Handshake {
-  /** Commands without a reply, and one more while others may follow in the same write. */
+  /** Replies that the outcome waits for. */
   private unanswered = 0;
   /** The server does not know RESP3 and has not seen the credentials. */
   private isRepeated = false;
@@ -132,6 +137,11 @@ export class Handshake {
   private select: { readonly db: number; readonly answer: Answer } | null = null;
   private fieldsetErrors: Error[] = [];
   private info: Answer | null = null;
+  private readonly question = new Request((answer, command) => {
+    this.note(command, answer);
+    this.onAnswered();
+  });
+  private readonly formality = new Request(() => this.onAnswered(), true);
 
   constructor(
     private readonly connection: Connection,
@@ -139,48 +149,44 @@ export class Handshake {
     private readonly listener: HandshakeListener,
   ) {}
 
-  /** Sends its commands. Commands that are dispatched next share their write. */
-  begin(protocol = this.introduction.options.protocol === 2 ? 2 : 3): void {
-    const { connection, introduction } = this;
-    const { databases, options, credentials } = introduction;
-    this.unanswered++;
+  /** Sends its commands together. Commands that are dispatched next share their write. */
+  begin(protocol: 2 | 3 = this.introduction.options.protocol === 2 ? 2 : 3): void {
+    const { connection } = this;
     if (protocol === 2) connection.setProtocol(2);
-    const words = wordsOfLogin(credentials, protocol);
-    if (words !== null) this.ask(...words);
-    // A new connection has database 0.
-    if (databases.some((db) => db !== 0)) for (const db of databases) this.ask("select", [String(db)]);
-    this.addFormalities();
-    // With RESP3, HELLO returns it. The server identifies this connection by it.
-    if (protocol === 2 && !options.disableClientInfo) this.ask("client", ["ID"]);
-    for (const one of options.himportFieldsets ?? []) this.ask("himport", prepareArgumentsOf(one));
-    if (options.enableReadyCheck) this.ask("info", []);
+    const commands = this.commandsFor(protocol);
+    // One more, because there may be no command, or all of them may fail immediately.
+    this.unanswered = commands.length + 1;
+    send(connection, commands);
     this.onAnswered();
   }
 
   private onAnswered(): void {
-    if (--this.unanswered > 0) return;
+    if (--this.unanswered !== 0) return;
     if (this.isRepeated) this.repeat();
     else this.listener.onOutcome(this.judge());
   }
 
-  private ask(name: string, args: unknown[], isFormality = false): void {
-    const completion = new Request((answer, command) => {
-      if (!isFormality) this.note(command, answer);
-      this.onAnswered();
-    }, isFormality);
-    this.unanswered++;
-    send(this.connection, name, args, completion);
-  }
-
-  private addFormalities(): void {
-    const { options } = this.introduction;
-    const { connectionName, clientInfoTag: tag } = options;
-    if (connectionName) this.ask("client", ["setname", connectionName], true);
-    if (options.readOnly) this.ask("readonly", [], true);
-    if (options.disableClientInfo) return;
-    const name = tag ? `${NAME}(${tag})` : NAME;
-    this.ask("client", ["SETINFO", "LIB-VER", VERSION], true);
-    this.ask("client", ["SETINFO", "LIB-NAME", name], true);
+  private commandsFor(protocol: 2 | 3): Command[] {
+    const { databases, options, credentials } = this.introduction;
+    const { connectionName, clientInfoTag: tag, disableClientInfo } = options;
+    const commands: Command[] = [];
+    const ask = (name: string, args: unknown[], completion = this.question): void =>
+      void commands.push(makeRequest(name, args, completion));
+    const words = wordsOfLogin(credentials, protocol);
+    if (words !== null) ask(...words);
+    // A new connection has database 0.
+    if (databases.some((db) => db !== 0)) for (const db of databases) ask("select", [String(db)]);
+    if (connectionName) ask("client", ["setname", connectionName], this.formality);
+    if (options.readOnly) ask("readonly", [], this.formality);
+    if (!disableClientInfo) {
+      ask("client", ["SETINFO", "LIB-VER", VERSION], this.formality);
+      ask("client", ["SETINFO", "LIB-NAME", tag ? `${NAME}(${tag})` : NAME], this.formality);
+      // With RESP3, HELLO returns it. The server identifies this connection by it.
+      if (protocol === 2) ask("client", ["ID"]);
+    }
+    for (const one of options.himportFieldsets ?? []) ask("himport", prepareArgumentsOf(one));
+    if (options.enableReadyCheck) ask("info", []);
+    return commands;
   }
 
   private note({ spec, args }: Command, answer: Answer): void {
@@ -222,9 +228,9 @@ export class Handshake {
     }
     connection.setProtocol(2);
     if (disableClientInfo) return;
-    // The outcome must be known before the replies to commands behind the handshake.
-    if (this.listener.isFollowed?.() === true) void noteClientId(connection);
-    else this.ask("client", ["ID"]);
+    // The outcome must be known before the replies to commands behind the handshake, so it does not wait for this one.
+    if (this.listener.isFollowed?.() !== true) this.unanswered++;
+    send(connection, [makeRequest("client", ["ID"], this.question)]);
   }
 
   private repeat(): void {
@@ -236,11 +242,9 @@ export class Handshake {
   }
 
   private judge(): HandshakeOutcome {
-    const { login, select, info } = this;
-    const { options, credentials } = this.introduction;
-    const hasPassword = Boolean(credentials.password);
+    const { login, select, info, introduction } = this;
     if (login !== null && login.error !== null && !isHarmless(login.said))
-      return refused(login, hasPassword, true);
+      return refused(login, introduction, true);
     // A command that was issued for this database must not run in another one.
     if (select !== null) {
       const { error, said } = select.answer;
@@ -249,14 +253,8 @@ export class Handshake {
     }
     for (const error of this.fieldsetErrors) this.listener.onError(error);
     if (info === null) return { kind: "ready", info: new ServerInfo("") };
-    const outcome = judgeInfo(this.connection, info, options);
-    return outcome.kind === "failed" ? refused(info, hasPassword) : outcome;
+    return judgeInfo(this.connection, info, introduction);
   }
-}
-
-async function noteClientId(connection: Connection): Promise<void> {
-  const { value } = await request(connection, "client", ["ID"]);
-  connection.clientId = wholeNumber(value);
 }
 
 /** Records the server's identity from INFO. */
@@ -315,8 +313,12 @@ function lacksResp3(said: string): boolean {
   return said.startsWith("NOPROTO") || /unknown command/i.test(said);
 }
 
-function refused({ error, said }: Answer, hasPassword: boolean, isLogin = false): HandshakeOutcome {
-  addHint(error as Error, hintOnRefusal(said, hasPassword));
+function refused(
+  { error, said }: Answer,
+  { credentials }: Pick<Introduction, "credentials">,
+  isLogin = false,
+): HandshakeOutcome {
+  addHint(error as Error, hintOnRefusal(said, Boolean(credentials.password)));
   return { kind: "failed", error: error as Error, isTransient: isTransientRefusal(said), isLogin };
 }
 
@@ -324,12 +326,10 @@ function refused({ error, said }: Answer, hasPassword: boolean, isLogin = false)
 export function judgeInfo(
   connection: Connection,
   answer: Answer,
-  options: HandshakeOptions,
+  introduction: Pick<Introduction, "options" | "credentials">,
 ): HandshakeOutcome {
   if (answer.error !== null) {
-    if (!answer.said.includes("NOPERM")) {
-      return { kind: "failed", error: answer.error, isTransient: isTransientRefusal(answer.said) };
-    }
+    if (!answer.said.includes("NOPERM")) return refused(answer, introduction);
     console.warn(
       `Skipping the ready check because INFO command fails: "${answer.error.message}". You can disable ready check with "enableReadyCheck".`,
     );
@@ -341,7 +341,7 @@ export function judgeInfo(
     return { kind: "ready", info };
   }
   const etaMs = Number(info.fields["loading_eta_seconds"] ?? 1) * 1000;
-  const maxMs = options.maxLoadingRetryTime ?? DEFAULT_LOADING_RETRY_MS;
+  const maxMs = introduction.options.maxLoadingRetryTime ?? DEFAULT_LOADING_RETRY_MS;
   return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };
 }
 

@@ -194,7 +194,13 @@ export class Writer implements Flushable, Flush {
     if (unsent === 0 || !socket.writable) return;
     if (queue.inFlight === 0) source.lastActivityMs = clockMs();
     this.meter.begin(source.lastActivityMs);
-    const trouble = this.fill(unsent);
+    let trouble: Error | null;
+    this.isFlushing = true;
+    try {
+      trouble = fillFlush(source, this, unsent);
+    } finally {
+      this.isFlushing = false;
+    }
     if (trouble !== null) {
       source.destroy(trouble);
       return;
@@ -209,15 +215,6 @@ export class Writer implements Flushable, Flush {
     }
     if (source.socketTimeout !== null) source.socketTimeout.windUp();
     if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn(this);
-  }
-
-  private fill(unsent: number): Error | null {
-    this.isFlushing = true;
-    try {
-      return fillFlush(this.source, this, unsent);
-    } finally {
-      this.isFlushing = false;
-    }
   }
 
   private write(socket: Duplex, flush: FlushBytes): void {

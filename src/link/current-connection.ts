@@ -46,11 +46,7 @@ export interface CurrentOwner {
    * would never be given up: only losses of ready connections count.
    */
   readonly hasFailedAttempt: boolean;
-  /**
-   * The first attempt of a client of one server. After a failed attempt, another server may answer a write
-   * while the first one, silent so far, still runs it later.
-   */
-  readonly isFresh: boolean;
+  readonly hasBeenReady: boolean;
 }
 
 export class CurrentConnection {
@@ -66,7 +62,7 @@ export class CurrentConnection {
 
   constructor(
     private readonly owner: CurrentOwner,
-    private readonly deps: Pick<LinkDeps, "credentials" | "listener">,
+    private readonly deps: Pick<LinkDeps, "credentials" | "listener" | "takeover">,
     /** The database that the server has last confirmed: the next connection is ready only with it. */
     public agreed: number,
   ) {}
@@ -163,13 +159,16 @@ export class CurrentConnection {
 
   /** Sends the waiting commands behind the handshake, up to the first one that must wait for the outcome. */
   sendEarly(credentials: Credentials): void {
-    const { options, connector, offline, subscriptions, isFresh, hasFailedAttempt } = this.owner;
+    const { options, connector, offline, subscriptions, hasBeenReady, hasFailedAttempt } = this.owner;
     const { agreed: db } = this;
     if (hasFailedAttempt || !takesAnyServer(connector)) return;
     // A custom stream may deliver replies at any time, also before the listeners of `ready` have run.
     if (!subscriptions.isEmpty || options.monitor || this.connection?.isOwnSocket !== true) return;
+    // Only in the first attempt of a client of one server. After a failed attempt, another server may answer a
+    // write while the first one, silent so far, still runs it later.
+    const isFirst = !hasBeenReady && this.deps.takeover === null;
     const mayWrite = ({ extra }: Command): boolean =>
-      isFresh &&
+      isFirst &&
       db === 0 &&
       !hasAny(credentials) &&
       (extra?.retryPolicy ?? retryPolicyOf(options)) === "at-least-once";

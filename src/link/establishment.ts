@@ -9,7 +9,6 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import {
-  type Credentials,
   Handshake,
   type HandshakeListener,
   type HandshakeOutcome,
@@ -36,6 +35,7 @@ import { startTimer, stopTimer } from "../util/scheduling";
 import { isThenable, toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { CredentialSource, ExpiringCredentials } from "./credentials";
+import type { CurrentConnection } from "./current-connection";
 import type { LinkOptions } from "./link-options";
 import { checkPlainPort } from "./plain-port";
 
@@ -47,19 +47,11 @@ export interface EstablishmentDeps {
   isLoginRefused: boolean;
 }
 
-/** Sends commands behind a handshake, and withdraws them when they cannot be served. */
-export interface EarlySender {
-  /** Commands that were sent behind it. */
-  readonly early: readonly unknown[];
-  sendEarly(credentials: Credentials): void;
-  withdraw(refusal: Error | null): void;
-}
-
 export interface EstablishmentOwner {
   onUnreachable(error: Error): void;
   onNamedError(type: string, error: Error): void;
   /** Undefined: no commands follow the handshake. */
-  readonly current?: EarlySender;
+  readonly current?: Pick<CurrentConnection, "early" | "sendEarly" | "withdraw">;
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /** The attempt failed. `isTransient`: the next one may succeed. Otherwise the server refused the client. */
   onRefused(error: Error, isTransient: boolean): void;
@@ -191,7 +183,8 @@ export class Establishment implements HandshakeListener {
   private async askAgain(): Promise<void> {
     this.armTimer();
     const answer = await request(this.connection, "info", []);
-    this.onOutcome(judgeInfo(this.connection, answer, this.deps.options));
+    const { options } = this.deps;
+    this.onOutcome(judgeInfo(this.connection, answer, { options, credentials: this.credentials }));
   }
 
   private armTimer(): void {

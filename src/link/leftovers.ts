@@ -15,7 +15,6 @@ import {
   type Fate,
   fateOf,
   mayEndConnection,
-  type ResendPolicy,
 } from "../command/fate";
 import type { Left } from "../connection/command-queue";
 import type { Connection } from "../connection/connection";
@@ -32,19 +31,6 @@ import { addHint, hintOf, isCertain } from "../util/error-hint";
 import { LINK_DEFAULTS } from "./link-defaults";
 import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
-
-/** One lost connection, and the rules for its remaining commands. */
-export interface Loss extends ResendPolicy {
-  readonly cause: Error | undefined;
-  /** The received bytes were not valid replies: written commands fail with this error. */
-  readonly protocolError: Error | null;
-  readonly wasReady: boolean;
-  /** The server may still run written commands, because only the network failed. */
-  readonly mayStillRun: boolean;
-  readonly server: string;
-  /** Removes the commands that wait already: issued after the socket error, or admitted as others failed. */
-  takeLate(): Command[];
-}
 
 export class LeftoverCommands {
   /** The last error of the current connection or attempt, which other errors name as their cause. */
@@ -95,20 +81,41 @@ export class LeftoverCommands {
     return failRequests(queue.takeAll(), this.cause);
   }
 
-  /** Keeps the commands to send again on the next connection, and fails the others. */
-  keep(left: Left, { protocolError, readyAtMs }: Connection): void {
-    const { options, cause } = this;
-    const again = failOrKeep(left, {
-      retryPolicy: retryPolicyOf(options),
-      maxLosses: options.maxLossesPerCommand ?? LINK_DEFAULTS.maxLossesPerCommand,
-      cause,
-      protocolError,
-      wasReady: readyAtMs > 0,
-      mayStillRun: isSilent(cause),
-      server: serverOf(options),
-      takeLate: () => (readyAtMs > 0 ? this.waiting.takeWaiting() : []),
-    });
-    this.deps.counts.resent += this.waiting.putBack(this.deps.takeover?.madeWhole(again) ?? again);
+  /** Keeps the commands to send again on the next connection, in order, and fails the others. */
+  keep({ sent, unsent }: Left, { protocolError, readyAtMs }: Connection): void {
+    const { options, cause, waiting, deps } = this;
+    const wasReady = readyAtMs > 0;
+    const maxLosses = options.maxLossesPerCommand ?? LINK_DEFAULTS.maxLossesPerCommand;
+    const policy = { retryPolicy: retryPolicyOf(options), maxLosses };
+    const [oldest] = sent;
+    if (oldest !== undefined && wasReady && mayEndConnection(oldest)) oldest.losses++;
+    const event = lossOf(protocolError !== null, isSilent(cause));
+    const makeError = (): Error => protocolError ?? new ConnectionClosedError();
+    const errors = new EndingErrors({ ...policy, makeError, cause, server: serverOf(options) });
+    const again: Command[] = [];
+    const applyFate = (command: Command, isSent: boolean): void => {
+      // A read that was sent behind the handshake waits for the next connection as if never written.
+      event.isWritten = isSent && (wasReady || !isRead(command));
+      const fate = fateOf(command, event, policy);
+      settle(command, fate, errors);
+      if (fate.does !== "goes again on the next connection") return;
+      if ((command.spec.flags & CommandFlag.Watch) !== 0) event.isBehindWatch = true;
+      if (event.isWritten) command.mayHaveRun = true;
+      again.push(command);
+    };
+    // Commands that wait already: issued after the socket error, or admitted as others failed.
+    const takeLate = (): Command[] => (wasReady ? waiting.takeWaiting() : []);
+    let rest = unsent.concat(takeLate());
+    // A transaction that has lost a member is refused before its first member is handled.
+    for (const all of [sent, rest])
+      for (const command of all) if (command.isSettled) applyFate(command, true);
+    for (const command of sent) applyFate(command, true);
+    do {
+      for (const command of rest) applyFate(command, false);
+      rest = takeLate();
+    } while (rest.length > 0);
+    for (const { group } of again) if (group !== null) group.isStarted = false;
+    deps.counts.resent += waiting.putBack(deps.takeover?.madeWhole(again) ?? again);
   }
 
   /** Ends the commands of a connection closed on purpose; returns those that will be taken over. */
@@ -167,40 +174,6 @@ export function failRequests(left: Left, cause?: Error): Left {
       return !isRequest;
     });
   return { sent: failIn(left.sent), unsent: failIn(left.unsent) };
-}
-
-/** Fails the commands that must not be sent again after a loss and returns the others in order. */
-export function failOrKeep(left: Left, loss: Loss): readonly Command[] {
-  const { sent, unsent: notSent } = left;
-  const [oldest] = sent;
-  if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest)) oldest.losses++;
-  let unsent = notSent.concat(loss.takeLate());
-  const event = lossOf(loss.protocolError !== null, loss.mayStillRun);
-  const errors = new EndingErrors({
-    ...loss,
-    makeError: () => loss.protocolError ?? new ConnectionClosedError(),
-  });
-  const again: Command[] = [];
-  const applyFate = (command: Command, isSent: boolean): void => {
-    // A read that was sent behind the handshake waits for the next connection as if never written.
-    event.isWritten = isSent && (loss.wasReady || !isRead(command));
-    const fate = fateOf(command, event, loss);
-    settle(command, fate, errors);
-    if (fate.does !== "goes again on the next connection") return;
-    if ((command.spec.flags & CommandFlag.Watch) !== 0) event.isBehindWatch = true;
-    if (event.isWritten) command.mayHaveRun = true;
-    again.push(command);
-  };
-  // A transaction that has lost a member is refused before its first member is handled.
-  for (const all of [sent, unsent])
-    for (const command of all) if (command.isSettled) applyFate(command, true);
-  for (const command of sent) applyFate(command, true);
-  do {
-    for (const command of unsent) applyFate(command, false);
-    unsent = loss.takeLate();
-  } while (unsent.length > 0);
-  for (const { group } of again) if (group !== null) group.isStarted = false;
-  return again;
 }
 
 /** The server did not answer, so it may still run the commands that it has received. */

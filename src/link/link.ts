@@ -80,7 +80,7 @@ export class Link implements Dispatcher {
   direct: Connection | null = null;
   isClosing = false;
   private lastArrivalBeforeMs = 0;
-  private hasBeenReady = false;
+  hasBeenReady = false;
 
   constructor(
     readonly options: LinkOptions,
@@ -177,7 +177,7 @@ export class Link implements Dispatcher {
     } else if (this.connection?.socket == null) {
       // The connector has not returned a socket.
       this.dropConnection();
-      this.reconnection.fail(new ConnectionClosedError());
+      this.reconnection.fail(() => new ConnectionClosedError());
       if (isReconnect) this.planRetry();
       else this.end();
     } else {
@@ -356,13 +356,9 @@ export class Link implements Dispatcher {
     }
   }
 
-  get isReady(): boolean {
-    return this.status === "ready";
-  }
-
   /** Closes the connection or the attempt with this error, and connects without a delay. */
   restart(error: Error): void {
-    this.reconnection.hurry();
+    this.reconnection.isDialledAtOnce = true;
     if (this.status === "reconnecting") {
       this.report("error", error);
       this.beginAttempt();
@@ -392,17 +388,13 @@ export class Link implements Dispatcher {
   onUnreachable(error: Error): void {
     this.dropConnection();
     this.report("error", error);
-    this.reconnection.fail(error);
+    this.reconnection.fail(() => error);
     this.becomeEnded();
     this.leftovers.endWaiting(() => error);
   }
 
   get hasFailedAttempt(): boolean {
     return this.reconnection.attempts > (this.hasBeenReady ? 1 : 0);
-  }
-
-  get isFresh(): boolean {
-    return !this.hasBeenReady && this.reconnection.attempts === 0 && this.deps.takeover === null;
   }
 
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
@@ -444,7 +436,7 @@ export class Link implements Dispatcher {
     const { connection } = this;
     this.renewal.stop();
     if (connection === null) return;
-    this.lastArrivalBeforeMs = this.lastArrivalMs;
+    this.lastArrivalBeforeMs = connection.lastArrivalMs || this.lastArrivalBeforeMs;
     this.dropConnection();
     this.current.early = [];
     const left = this.leftovers.leftBy(connection);
@@ -453,7 +445,7 @@ export class Link implements Dispatcher {
     if (connection.readyAtMs > 0 && !isLast) this.deps.counts.lost++;
     this.leftovers.keep(isLast ? this.leftovers.endLeftovers(left) : left, connection);
     this.session.onLoss((flag) => this.offline.has(flag));
-    this.reconnection.fail(this.leftovers.closedError());
+    this.reconnection.fail(() => this.leftovers.closedError());
     if (this.status !== "close") {
       // Ended or connected again by code that received an outcome.
       if (this.status === "end") this.leftovers.endWaiting();
@@ -495,7 +487,7 @@ export class Link implements Dispatcher {
     this.setStatus("connecting");
     const connection = this.makeConnection();
     this.current.connection = connection;
-    this.reconnection.begin();
+    this.reconnection.stop();
     this.establishment = new Establishment(connection, this.reconnection, this);
     this.establishment.start();
   }

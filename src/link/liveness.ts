@@ -148,7 +148,7 @@ export class Liveness implements Looker, SilenceListener {
       this.side = side;
       const { counts, tracer } = this.owner;
       counts.probes++;
-      const verdict = probe(side, { connection, silentMs }, timeoutMs);
+      const verdict = probe(side, connection, silentMs, timeoutMs);
       if (connectionChannel.isHeard) {
         const context = { operation: "probe", epoch: counts.attempts - 1, ...serverFor(tracer) } as const;
         const begun = connectionChannel.begin(context);

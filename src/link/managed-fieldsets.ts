@@ -22,13 +22,11 @@ export interface ManagedFieldsetDeps {
   queueUnsent(command: Command): void;
 }
 
-type Preparation = Promise<Error | null>;
-
 export class ManagedFieldsets {
   /** Commands that were sent again because their fieldset was forgotten. */
   private repaired: WeakSet<Command> | null = null;
   /** Unanswered PREPAREs, which all SETs of their fieldset share. */
-  private preparing: Map<Fieldset, Preparation> | null = null;
+  private preparing: Map<Fieldset, Promise<Error | null>> | null = null;
 
   constructor(
     private readonly fieldsets: readonly Fieldset[],
@@ -56,7 +54,7 @@ export class ManagedFieldsets {
     return true;
   }
 
-  private prepare(connection: Connection, fieldset: Fieldset): Preparation {
+  private prepare(connection: Connection, fieldset: Fieldset): Promise<Error | null> {
     this.preparing ??= new Map();
     const { preparing } = this;
     const answer = request(connection, "himport", prepareArgumentsOf(fieldset)).then(({ error }) => {

@@ -21,18 +21,18 @@ import type { SideConnection } from "./side-connection";
  */
 export type Verdict = "dead" | "busy" | "unreachable" | "unknown" | "served";
 
-export interface ProbeTarget {
-  readonly connection: Connection;
-  readonly silentMs: number;
-}
-
 /** Errors of sockets whose other side is gone. Others (too many open files ...) concern this side. */
 const GONE = /^(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ETIMEDOUT|ENOENT)$/;
 /** Servers report the age and idle time of clients in whole seconds of their own clock. */
 const CLOCK_SLACK_MS = 2000;
 
-/** Asks over a side connection, which it closes. */
-export async function probe(side: SideConnection, target: ProbeTarget, timeoutMs: number): Promise<Verdict> {
+/** Asks over a side connection, which it closes, about a connection that is silent. */
+export async function probe(
+  side: SideConnection,
+  silent: Connection,
+  silentMs: number,
+  timeoutMs: number,
+): Promise<Verdict> {
   let late: Verdict | null = null;
   // Its close fails all requests.
   const timer = startTimer(() => {
@@ -41,7 +41,7 @@ export async function probe(side: SideConnection, target: ProbeTarget, timeoutMs
     side.connection.destroy();
   }, timeoutMs);
   try {
-    const verdict = await ask(side, target);
+    const verdict = await ask(side, silent, silentMs);
     return late ?? verdict;
   } finally {
     stopTimer(timer);
@@ -49,16 +49,15 @@ export async function probe(side: SideConnection, target: ProbeTarget, timeoutMs
   }
 }
 
-async function ask(side: SideConnection, target: ProbeTarget): Promise<Verdict> {
+async function ask(side: SideConnection, silent: Connection, silentMs: number): Promise<Verdict> {
   const outcome = await side.outcome;
   if (outcome === null) return verdictOnClose(side);
   // It accepts no more connections, or not with these credentials: this says nothing about the other
   // connection.
   if (outcome.kind !== "ready") return verdictOnRefusal(outcome);
-  const { serverRunId, clientId } = target.connection;
-  const isKnownRun = await isSameRun(side.connection, serverRunId);
-  const rows = await listClients(side.connection, clientId);
-  return rows === null ? "unknown" : judge(target, rows, isKnownRun);
+  const isKnownRun = await isSameRun(side.connection, silent.serverRunId);
+  const rows = await listClients(side.connection, silent.clientId);
+  return rows === null ? "unknown" : judge(silent, silentMs, rows, isKnownRun);
 }
 
 /** Closed by the other side without a reply, or never accepted. */
@@ -90,7 +89,8 @@ async function listClients(connection: Connection, clientId: number | null): Pro
 }
 
 function judge(
-  { connection, silentMs }: ProbeTarget,
+  connection: Connection,
+  silentMs: number,
   clients: readonly string[],
   isKnownRun: boolean | null,
 ): Verdict {

@@ -4,6 +4,7 @@
  * nor topology, and allocates nothing: the choice is made for each read.
  */
 
+import type { RoundTrips } from "../connection/round-trips";
 import { clockMs } from "../util/scheduling";
 
 /** The tolerance of "nearest": without one, noise would send all reads to one of several equal nodes. */
@@ -17,10 +18,7 @@ const MOST_GROWTH = 2;
 /** A node that has answered nothing for this long is tried again. */
 const FORGOTTEN_MS = 10_000;
 
-export interface MeasuredTrips {
-  /** The shortest round trip since the last call; null without one. */
-  takeLeastMs(): number | null;
-}
+export type MeasuredTrips = Pick<RoundTrips, "takeLeastMs">;
 
 /**
  * The distance of a node, from the shortest round trip of each period: a pause of this process makes the others longer. It

@@ -27,19 +27,6 @@ export function retryDelay(strategy: LinkOptions["retryStrategy"], times: number
   return typeof delay === "number" ? Math.min(delay, LONGEST_TIMER_MS) : null;
 }
 
-interface Waiter {
-  resolve(): void;
-  reject(error: Error): void;
-}
-
-/** The decision of the retry strategy after a lost connection or a failed attempt. */
-export interface Plan {
-  /** Null: the strategy gives up. */
-  readonly delayMs: number | null;
-  /** The attempts after which waiting commands fail; null: they do not fail now. */
-  readonly exhausted: number | null;
-}
-
 export class Reconnection implements EstablishmentDeps {
   /** Attempts since the link was last ready. */
   attempts = 0;
@@ -48,9 +35,11 @@ export class Reconnection implements EstablishmentDeps {
   isMovingOn = false;
   /** The last number passed to `retryStrategy`; kept while connections are short-lived. */
   private times = 0;
-  private isDialledAtOnce = false;
+  /** The next attempt has no delay. */
+  isDialledAtOnce = false;
   private delay: Delay | null = null;
-  private waiters: Waiter[] = [];
+  /** The callers of `connect()`; null: ready. */
+  private readonly waiters: ((error: Error | null) => void)[] = [];
 
   constructor(
     readonly options: LinkOptions,
@@ -58,13 +47,10 @@ export class Reconnection implements EstablishmentDeps {
     readonly source: CredentialSource,
   ) {}
 
-  begin(): void {
-    this.stop();
-    this.isMovingOn = false;
-  }
-
+  /** No attempt is scheduled any more. */
   stop(): void {
     this.delay?.stop();
+    this.isMovingOn = false;
   }
 
   /**
@@ -78,19 +64,17 @@ export class Reconnection implements EstablishmentDeps {
     this.isDialledAtOnce ||= !this.isMovingOn && livedMs >= HEALTHY_LIFE_MS;
   }
 
-  /** The next attempt leads to another server. */
-  hurry(): void {
-    this.isDialledAtOnce = true;
-  }
-
   /** No connection exists or is scheduled: the next attempt is the first one. */
   reset(): void {
     this.attempts = 0;
     this.times = 0;
   }
 
-  /** Asks the strategy for the next attempt. There is no delay after the loss of a healthy connection. */
-  plan(): Plan {
+  /**
+   * Asks the strategy for the next attempt. There is no delay after the loss of a healthy connection.
+   * @returns `delayMs` is null when the strategy gives up, and `exhausted` unless waiting commands fail now.
+   */
+  plan(): { readonly delayMs: number | null; readonly exhausted: number | null } {
     const { isDialledAtOnce } = this;
     this.isDialledAtOnce = false;
     const attempts = ++this.attempts;
@@ -109,26 +93,22 @@ export class Reconnection implements EstablishmentDeps {
 
   /** Settles with the current attempt, or the next one. */
   result(): Promise<void> {
-    return new Promise((resolve, reject) => this.waiters.push({ resolve, reject }));
+    return new Promise((resolve, reject) =>
+      this.waiters.push((error) => (error === null ? resolve() : reject(error))),
+    );
   }
 
   /** Waiting callers are notified one tick later, after the listeners of `ready`. */
   succeed(): void {
     this.attempts = 0;
-    const waiters = this.takeWaiters();
+    const waiters = this.waiters.splice(0);
     if (waiters.length === 0) return;
     nextTick(() => {
-      for (const waiter of waiters) waiter.resolve();
+      for (const settle of waiters) settle(null);
     });
   }
 
-  fail(error: Error): void {
-    for (const waiter of this.takeWaiters()) waiter.reject(error);
-  }
-
-  private takeWaiters(): Waiter[] {
-    const { waiters } = this;
-    this.waiters = [];
-    return waiters;
+  fail(makeError: () => Error): void {
+    for (const settle of this.waiters.splice(0)) settle(makeError());
   }
 }

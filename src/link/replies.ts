@@ -60,6 +60,8 @@ export class LinkReplies implements ReplyRules {
   ) {}
 
   follow(command: Command, reply: Reply): void {
+    // The handshake judges its replies itself.
+    if (command.origin === Origin.Connection) return;
     const { deps } = this;
     const { connection } = deps.current;
     const { flags, lowerName } = command.spec;
@@ -67,8 +69,6 @@ export class LinkReplies implements ReplyRules {
       const version = Number(command.args[0]);
       if (version === 2 || version === 3) connection?.setProtocol(version);
     }
-    // The handshake judges its other replies itself.
-    if (command.origin === Origin.Connection) return;
     if ((flags & CommandFlag.Exec) !== 0 && command.group instanceof OpenTransaction)
       command.group.nameErrors(reply);
     // "QUEUED" inside a transaction.

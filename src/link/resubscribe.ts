@@ -7,12 +7,12 @@
 import { Origin } from "../command/command";
 import { completionOf, ownCommand } from "../command/own-command";
 import type { Connection } from "../connection/connection";
-import { serverFor, type WriteListener } from "../connection/flush-encoder";
+import { serverFor } from "../connection/flush-encoder";
 import { gapOf, SUBSCRIBING, SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { type PubSubContext, pubSubChannel } from "../observability/work-channels";
 import { clockMs } from "../util/scheduling";
-import type { LinkListener } from "./link-options";
+import type { LinkDeps, LinkListener } from "./link-options";
 
 /** Reports the period without messages, from the last byte of the lost connection on. */
 export class SubscriptionGap {
@@ -22,10 +22,7 @@ export class SubscriptionGap {
 
   constructor(
     private readonly subscriptions: Subscriptions,
-    private readonly deps: {
-      readonly tracer: Pick<WriteListener, "server"> | null;
-      readonly listener: Pick<LinkListener, "onGap" | "onNameRefused">;
-    },
+    private readonly deps: Pick<LinkDeps, "tracer" | "listener">,
   ) {}
 
   /** The connection was lost; its last bytes had arrived at `lastArrivalMs`. */

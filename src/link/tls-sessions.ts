@@ -5,6 +5,7 @@
  */
 
 import type { SecureContext, TLSSocket, ConnectionOptions as TlsOptions } from "node:tls";
+import { isDeepStrictEqual } from "node:util";
 import { MOST_SERVERS } from "../util/bounds";
 
 interface Remembered {
@@ -45,10 +46,11 @@ export function connectTls(target: Readonly<Record<string, unknown>>, options: T
 
 function remembered(address: string, options: TlsOptions): Remembered {
   const known = addresses.get(address);
-  if (known !== undefined && isEqual(known.options, options)) return known;
+  const copy = copyOf(options);
+  if (known !== undefined && isEqual(known.options, copy)) return known;
   const { createSecureContext } = require("node:tls") as typeof import("node:tls");
   const context = options.secureContext ?? createSecureContext(options);
-  const fresh = { options: copyOf(options), context, session: undefined };
+  const fresh = { options: copy, context, session: undefined };
   addresses.delete(address);
   addresses.set(address, fresh);
   if (addresses.size > MOST_SERVERS) addresses.delete(addresses.keys().next().value as string);
@@ -63,18 +65,7 @@ function copyOf(options: TlsOptions): TlsOptions {
   );
 }
 
+/** Contexts are equal only if they are the same, because their contents are not visible. */
 function isEqual(some: TlsOptions, others: TlsOptions): boolean {
-  const values = others as Record<string, unknown>;
-  const entries = Object.entries(some);
-  return (
-    entries.length === Object.keys(others).length &&
-    entries.every(([name, value]) => name in values && isSame(value, values[name]))
-  );
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  if (Array.isArray(one) && Array.isArray(other)) {
-    return one.length === other.length && one.every((part, index) => isSame(part, other[index]));
-  }
-  return one === other || (Buffer.isBuffer(one) && Buffer.isBuffer(other) && one.equals(other));
+  return some.secureContext === others.secureContext && isDeepStrictEqual(some, others);
 }

@@ -47,13 +47,9 @@ export class Unblocker {
     private readonly source: CredentialSource,
   ) {}
 
-  private get connection(): Connection | null {
-    return this.current.connection;
-  }
-
   /** The caller of a written command has given up. A command that has not settled resolves with null. */
   recall(command: Command): void {
-    const { connection } = this;
+    const { connection } = this.current;
     const isHere = connection?.state === ConnectionState.Ready;
     if (!command.isSettled) {
       command.ensureExtra().isRecalled = true;
@@ -89,10 +85,10 @@ export class Unblocker {
     stopTimer(this.idleTimer);
     let pauseMs = 1;
     for (let next = this.next(); next !== undefined; next = this.next()) {
-      const { connection } = this;
+      const { connection } = this.current;
       const outcome = await this.tell(connection as Connection, next);
       // The calls of a lost connection have ended with it; those that are recalled by now belong to the next one.
-      if (this.connection !== connection) continue;
+      if (this.current.connection !== connection) continue;
       if (outcome === "impossible") {
         for (const command of this.recalled.splice(0)) giveUp(command);
         this.closeSide();
@@ -108,7 +104,7 @@ export class Unblocker {
 
   /** The oldest one that is still unanswered. */
   private next(): Command | undefined {
-    const { connection } = this;
+    const { connection } = this.current;
     if (connection?.state !== ConnectionState.Ready) return undefined;
     const { answered } = connection.queue;
     this.recalled = this.recalled.filter(({ extra }) => extra !== null && extra.place >= answered);

@@ -63,13 +63,6 @@ export interface BulkSummary extends BulkProgress {
 }
 
 const MEBIBYTE = 1024 * 1024;
-const DEFAULTS = {
-  batchSize: 10_000,
-  maxBytes: 8 * MEBIBYTE,
-  maxReplyBytes: 64 * MEBIBYTE,
-  inFlight: 2,
-  maxErrors: 100,
-};
 
 const CHECKS: SettingChecks<BulkOptions> = {
   batchSize: numberFrom(1),
@@ -105,9 +98,10 @@ export class Bulk implements AsyncIterable<Row> {
     private readonly ending: (() => AbortSignal) | null = null,
   ) {
     checkSettings("bulk()", options, CHECKS);
-    const given = Object.entries(options).filter(([, value]) => value !== undefined);
-    const limits = { ...DEFAULTS, ...Object.fromEntries(given) };
-    this.maxErrors = limits.maxErrors;
+    const { batchSize = 10_000, inFlight = 2, maxErrors = 100 } = options;
+    const { maxBytes = 8 * MEBIBYTE, maxReplyBytes = 64 * MEBIBYTE } = options;
+    this.maxErrors = maxErrors;
+    const limits = { batchSize, inFlight, maxBytes, maxReplyBytes };
     this.feed = new BulkFeed(source, () => openBatch(this.keepsRows), limits);
   }
 

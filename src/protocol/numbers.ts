@@ -10,11 +10,8 @@ export const EXACT_DIGITS = 15;
 
 /** The number of decimal digits of a whole number from 0 to 2^53 - 1. */
 export function countDigits(value: number): number {
-  if (value < 10) return 1;
-  if (value < 100) return 2;
-  if (value < 1000) return 3;
-  let digits = 4;
-  for (let bound = 10_000; value >= bound; bound *= 10) digits++;
+  let digits = 1;
+  for (let bound = 10; value >= bound; bound *= 10) digits++;
   return digits;
 }
 

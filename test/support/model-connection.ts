@@ -34,6 +34,10 @@ export class ModelConnection {
     this.asked.push(command);
   }
 
+  dispatchBatch(commands: readonly Command[]): void {
+    this.asked.push(...commands);
+  }
+
   setProtocol(): void {}
 
   destroy(error?: Error): void {

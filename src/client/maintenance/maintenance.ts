@@ -68,7 +68,7 @@ export function moverMaker(
         return link.connection?.socket ?? null;
       },
       get isReady() {
-        return link.isReady;
+        return link.status === "ready";
       },
       restart: (error) => link.restart(error),
       move: () => mover.move(),

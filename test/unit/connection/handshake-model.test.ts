@@ -107,7 +107,7 @@ class Bench {
       serverMode: null,
       serverRunId: null,
       serverVersion: null,
-      dispatch: (command: Command) => void this.asked.push(command),
+      dispatchBatch: (commands: readonly Command[]) => void this.asked.push(...commands),
       setProtocol: (protocol: number) => void this.protocols.push(protocol),
     };
     const { db, otherDbs, username, password } = setting;

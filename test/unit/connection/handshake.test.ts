@@ -260,7 +260,7 @@ describe("a handshake", () => {
 describe("the ready check", () => {
   const connection = new GreetedConnection().asConnection;
   const judge = (value: string, options: HandshakeOptions = {}): unknown => {
-    const judged = judgeInfo(connection, { value, error: null, said: "" }, options);
+    const judged = judgeInfo(connection, { value, error: null, said: "" }, { options, credentials: {} });
     return judged.kind === "loading" ? judged.delayMs : judged.kind;
   };
 
@@ -282,7 +282,7 @@ describe("the ready check", () => {
         const { kind, ...rest } = judgeInfo(
           connection,
           { value: null, error: new ReplyError(said), said },
-          {},
+          { options: {}, credentials: {} },
         );
         return [kind, "isTransient" in rest && rest.isTransient];
       };

@@ -46,12 +46,12 @@ describe("CurrentConnection", () => {
       offline,
       subscriptions: { isEmpty: true },
       hasFailedAttempt: false,
-      isFresh: false,
+      hasBeenReady: true,
     };
     const listener = { onSelect: (db: number) => void selected.push(db) };
     current = new CurrentConnection(
       owner,
-      { credentials: () => ({}), listener: listener as LinkListener },
+      { credentials: () => ({}), listener: listener as LinkListener, takeover: null },
       0,
     );
     current.connection = connection as unknown as Connection;

@@ -42,7 +42,8 @@ describe("early commands", () => {
     readonly isSubscribed?: boolean;
     readonly agreed?: number;
     readonly hasFailedAttempt?: boolean;
-    readonly isFresh?: boolean;
+    readonly isFirst?: boolean;
+    readonly isOfCluster?: boolean;
     readonly password?: string;
   }
 
@@ -64,9 +65,9 @@ describe("early commands", () => {
         offline,
         subscriptions: { isEmpty: !now.isSubscribed },
         hasFailedAttempt: now.hasFailedAttempt ?? false,
-        isFresh: now.isFresh ?? false,
+        hasBeenReady: now.isFirst !== true,
       },
-      {} as never,
+      { takeover: now.isOfCluster ? {} : null } as never,
       now.agreed ?? 0,
     );
     current.connection = connection;
@@ -105,15 +106,16 @@ describe("early commands", () => {
       send([set()], now);
       return onConnection.length === 1;
     };
-    expect(isSent({ isFresh: true, retryPolicy: "at-least-once" })).to.equal(true);
-    expect(isSent({ isFresh: true, retryPolicy: "at-most-once" })).to.equal(false);
-    expect(isSent({ isFresh: false, retryPolicy: "at-least-once" })).to.equal(false);
-    expect(isSent({ isFresh: true, retryPolicy: "at-least-once", password: "p" })).to.equal(false);
+    expect(isSent({ isFirst: true, retryPolicy: "at-least-once" })).to.equal(true);
+    expect(isSent({ isFirst: true, retryPolicy: "at-most-once" })).to.equal(false);
+    expect(isSent({ isFirst: false, retryPolicy: "at-least-once" })).to.equal(false);
+    expect(isSent({ isFirst: true, isOfCluster: true, retryPolicy: "at-least-once" })).to.equal(false);
+    expect(isSent({ isFirst: true, retryPolicy: "at-least-once", password: "p" })).to.equal(false);
   });
 
   it("sends no command early whose effect is not known", () => {
     const unknown = made.make("module.command", "k");
-    send([unknown], { isFresh: true, retryPolicy: "at-least-once" });
+    send([unknown], { isFirst: true, retryPolicy: "at-least-once" });
     expect([onConnection, offline.pending()]).to.deep.equal([[], [unknown]]);
   });
 
@@ -134,7 +136,7 @@ describe("early commands", () => {
 
   it("takes them back as never written when no server has run them, and drops the replies", () => {
     const [written, waits, settled] = [set(), get(), get()];
-    const current = send([written, waits, settled], { isFresh: true });
+    const current = send([written, waits, settled], { isFirst: true });
     written.state = CommandState.Sent;
     settled.fail(new Error("given up"));
     current.withdraw(null);
@@ -159,7 +161,7 @@ describe("early commands", () => {
       offline.takeAll();
       onConnection = [];
       const commands = [set(), get(), set()];
-      const current = send(commands, { isFresh: true });
+      const current = send(commands, { isFirst: true });
       for (const one of commands.slice(0, 2)) one.state = CommandState.Sent;
       current.withdraw(refusal);
       return commands.map((one) => one.mayHaveRun);

@@ -253,7 +253,7 @@ describe("LinkReplies that are errors", () => {
     const sent: Command[] = [];
     const dialled = {
       state: ConnectionState.Handshaking,
-      dispatch: (one: Command) => void sent.push(one),
+      dispatchBatch: (commands: readonly Command[]) => void sent.push(...commands),
       setProtocol: () => {},
     };
     const introduction = {

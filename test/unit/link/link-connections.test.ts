@@ -73,7 +73,7 @@ describe("Link", () => {
 
   it("tells which database a new connection has, unless it is that of the options", async () => {
     await link.connect();
-    expect([selected, link.isReady]).to.deep.equal([[], true]);
+    expect([selected, link.status]).to.deep.equal([[], "ready"]);
     const select = issue("select", "2");
     await until(() => select.isSettled, "the reply");
     expect(selected).to.deep.equal([2]);
@@ -94,7 +94,7 @@ describe("Link", () => {
       await becomes("reconnecting");
       expect(reported).to.deep.equal([said]);
       expect([waiting.isSettled, errorOf(waiting)]).to.deep.equal([isFailed, isFailed ? said : undefined]);
-      expect([link.isReady, link.offline.length]).to.deep.equal([false, isFailed ? 0 : 1]);
+      expect([link.status, link.offline.length]).to.deep.equal(["reconnecting", isFailed ? 0 : 1]);
     });
   }
 

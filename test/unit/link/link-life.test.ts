@@ -186,16 +186,16 @@ describe("Link, when it is told to", () => {
     expect(reported).to.deep.equal([other]);
   });
 
-  it("knows whether its first attempt is still to come, and whether one has failed", async () => {
-    const state = (): boolean[] => [link.isFresh, link.hasFailedAttempt];
-    expect(state()).to.deep.equal([true, false]);
+  it("knows whether it has been ready, and whether an attempt has failed since", async () => {
+    const state = (): boolean[] => [link.hasBeenReady, link.hasFailedAttempt];
+    expect(state()).to.deep.equal([false, false]);
     isRefused = true;
     link.connect().catch(() => {});
     await until(() => peers.length >= 2, "the second attempt");
     expect(state()).to.deep.equal([false, true]);
     isRefused = false;
     await becomes("ready");
-    expect(state()).to.deep.equal([false, false]);
+    expect(state()).to.deep.equal([true, false]);
     peer.destroy();
     let failed: boolean | null = null;
     await until(() => {
@@ -203,8 +203,6 @@ describe("Link, when it is told to", () => {
       return statuses.lastIndexOf("connecting") > statuses.indexOf("ready");
     }, "an attempt");
     expect(failed ?? link.hasFailedAttempt, "the first one behind a loss").to.equal(false);
-    make({}, { takesOver: () => false, takeOver() {}, madeWhole: (all) => all });
-    expect(link.isFresh, "of a cluster").to.equal(false);
   });
 
   it("opens the next connection with the database that was selected, and reports that", async () => {
@@ -333,7 +331,7 @@ describe("Link, when it is told to", () => {
   it("stays on its connection while that guards keys, and until it is ready", async () => {
     expect(link.isBound, "not connected").to.equal(true);
     await connect();
-    expect([link.isBound, link.isReady, link.isLeaving]).to.deep.equal([false, true, false]);
+    expect([link.isBound, link.status, link.isLeaving]).to.deep.equal([false, "ready", false]);
     call("watch", "k");
     expect(link.isBound, "WATCH").to.equal(true);
     call("unwatch");

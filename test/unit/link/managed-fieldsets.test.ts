@@ -21,8 +21,8 @@ class Connected {
   state: ConnectionState = ConnectionState.Ready;
   readonly prepares: Command[] = [];
 
-  dispatch(command: Command): void {
-    this.prepares.push(command);
+  dispatchBatch(commands: readonly Command[]): void {
+    this.prepares.push(...commands);
   }
 }
 

@@ -76,8 +76,7 @@ describe("probe", () => {
     new SideConnection(silent["socket"] as Peer, options, credentials);
 
   function verdict(how: How = {}, side = open(how)): Promise<Verdict> {
-    const target = { connection: silent as unknown as Connection, silentMs: SILENT_MS };
-    return probe(side, target, how.timeoutMs ?? 2000);
+    return probe(side, silent as unknown as Connection, SILENT_MS, how.timeoutMs ?? 2000);
   }
 
   const asked = (): string[] => server.received.map((words) => words.join(" ")).slice(1);

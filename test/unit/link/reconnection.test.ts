@@ -104,7 +104,7 @@ describe("Reconnection", () => {
     one.isMovingOn = true;
     one.judgeLife(home.time.nowMs);
     expect(one.plan().delayMs).to.equal(10);
-    one.begin();
+    one.stop();
     expect(one.isMovingOn, "the next one is not").to.equal(false);
   });
 
@@ -155,7 +155,7 @@ describe("Reconnection", () => {
       await home.pass(200);
       expect(due.length).to.equal(1);
       wait();
-      one.begin();
+      one.stop();
       await home.pass(200);
       expect(due.length).to.equal(1);
       expect(home.time.pending).to.equal(0);
@@ -172,12 +172,12 @@ describe("Reconnection", () => {
       );
     ask("a");
     ask("b");
-    one.fail(new Error("refused"));
+    one.fail(() => new Error("refused"));
     ask("c");
     await home.pass(0);
     expect(heard).to.deep.equal(["a refused", "b refused"]);
     one.succeed();
-    one.fail(new Error("too late"));
+    one.fail(() => new Error("too late"));
     await home.pass(0);
     expect(heard).to.deep.equal(["a refused", "b refused", "c ok"]);
   });

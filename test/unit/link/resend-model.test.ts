@@ -8,7 +8,7 @@ import type { RetryPolicy } from "../../../src/command/command-extra";
 import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
-import { failOrKeep } from "../../../src/link/leftovers";
+import { keptAfterLoss } from "../../support/lost-commands";
 import { fixedRuns } from "../../support/properties";
 
 /** A row of commands that share their fate; `sent` of them were written, `isAnswered`: some before them were answered. */
@@ -79,16 +79,7 @@ describe("the resend rules, at random", () => {
           }
           const isSettled = new Set(all.filter((command) => command.isSettled));
           const left = { sent: all.slice(0, sentCount), unsent: all.slice(sentCount) };
-          const again = failOrKeep(left, {
-            retryPolicy: policy,
-            maxLosses: 3,
-            cause: undefined,
-            protocolError: null,
-            mayStillRun: false,
-            takeLate: () => [],
-            wasReady: true,
-            server: "server:1",
-          });
+          const again = keptAfterLoss(left, { retryPolicy: policy });
           const kept = new Set(again);
           expect(again).to.deep.equal(all.filter((command) => kept.has(command)));
           for (const command of all) expect(kept.has(command)).to.equal(!command.isSettled);

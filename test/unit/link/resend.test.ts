@@ -4,20 +4,9 @@ import { type Command, CommandState, type Completion } from "../../../src/comman
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import { ParserError } from "../../../src/errors";
-import { failOrKeep, type Loss } from "../../../src/link/leftovers";
+import { keptAfterLoss } from "../../support/lost-commands";
 
-const RULES: Loss = {
-  retryPolicy: "at-least-once",
-  maxLosses: 3,
-  cause: undefined,
-  protocolError: null,
-  mayStillRun: false,
-  takeLate: () => [],
-  wasReady: true,
-  server: "server:1",
-};
-
-describe("failOrKeep", () => {
+describe("the commands of a lost connection", () => {
   const failures = new Map<Command, string>();
   const completion: Completion = {
     fulfil() {},
@@ -48,7 +37,7 @@ describe("failOrKeep", () => {
   it("sends only reads again while the server may still be at work, or what the caller allows", () => {
     const sent = [make("incr"), make("get"), make("incr")];
     (sent[2] as Command).ensureExtra().retryPolicy = "at-least-once";
-    const again = failOrKeep({ sent, unsent: [] }, { ...RULES, mayStillRun: true });
+    const again = keptAfterLoss({ sent, unsent: [] }, { mayStillRun: true });
     expect(again).to.deep.equal(sent.slice(1));
     expect(codes(sent)).to.deep.equal(["OUTCOME_UNKNOWN", undefined, undefined]);
   });
@@ -56,25 +45,25 @@ describe("failOrKeep", () => {
   it("sends single commands again in order, written ones first", () => {
     const sent = [make("incr"), make("get")];
     const unsent = [make("set")];
-    expect(failOrKeep({ sent, unsent }, RULES)).to.deep.equal([...sent, ...unsent]);
+    expect(keptAfterLoss({ sent, unsent })).to.deep.equal([...sent, ...unsent]);
   });
 
   it("gives up the command that was the oldest in three losses, and nobody else", () => {
     const sent = [make("eval"), make("get")];
     for (let loss = 1; loss <= 2; loss++) {
-      expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
+      expect(keptAfterLoss({ sent, unsent: [] })).to.deep.equal(sent);
     }
-    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
+    expect(keptAfterLoss({ sent, unsent: [] })).to.deep.equal([sent[1]]);
     expect(codes(sent)).to.deep.equal(["COMMAND_LOST", undefined]);
   });
 
   it("names what may have run under at-most-once and reads-only", () => {
     const sent = [make("incr"), make("get")];
     const unsent = [make("incr")];
-    expect(failOrKeep({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal(unsent);
+    expect(keptAfterLoss({ sent, unsent }, { retryPolicy: "at-most-once" })).to.deep.equal(unsent);
     expect(codes(sent)).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]);
     const again = [make("incr"), make("get")];
-    expect(failOrKeep({ sent: again, unsent: [] }, { ...RULES, retryPolicy: "reads-only" })).to.deep.equal([
+    expect(keptAfterLoss({ sent: again, unsent: [] }, { retryPolicy: "reads-only" })).to.deep.equal([
       again[1],
     ]);
   });
@@ -82,7 +71,7 @@ describe("failOrKeep", () => {
   it("lets a command's own policy win over the client's", () => {
     const sent = [make("incr"), make("incr")];
     (sent[0] as Command).ensureExtra().retryPolicy = "at-most-once";
-    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
+    expect(keptAfterLoss({ sent, unsent: [] })).to.deep.equal([sent[1]]);
   });
 
   it("says why a command is not sent again: its own policy, the one of the client, or the server at work", () => {
@@ -97,7 +86,7 @@ describe("failOrKeep", () => {
       one.ensureExtra().retryPolicy = retryPolicy;
       return one;
     });
-    expect(failOrKeep({ sent: all, unsent: [] }, { ...RULES, mayStillRun: true })).to.deep.equal([all[1]]);
+    expect(keptAfterLoss({ sent: all, unsent: [] }, { mayStillRun: true })).to.deep.equal([all[1]]);
     expect(texts[0]).to.contain('"at-most-once"');
     expect(texts[1]).to.contain("still be running");
     all[1]?.fail(new Error("the test is over"));
@@ -110,7 +99,7 @@ describe("failOrKeep", () => {
     const sent = [make("set", begun), make("set", fresh), make("get", fresh)];
     const unsent = [make("set", fresh), make("set", begun)];
     // The rest of the begun batch follows on the wire after the fresh one only in this test.
-    expect(failOrKeep({ sent, unsent }, RULES)).to.deep.equal([sent[1], sent[2], unsent[0]]);
+    expect(keptAfterLoss({ sent, unsent })).to.deep.equal([sent[1], sent[2], unsent[0]]);
     expect([failures.get(sent[0] as Command), failures.get(unsent[1] as Command)]).to.deep.equal([
       "OUTCOME_UNKNOWN",
       "ABORTED",
@@ -121,7 +110,7 @@ describe("failOrKeep", () => {
     const batch = new Batch(BatchKind.Pipeline, 0, null);
     const sent = [make("set", batch)];
     const unsent = [make("set", batch)];
-    expect(failOrKeep({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal([]);
+    expect(keptAfterLoss({ sent, unsent }, { retryPolicy: "at-most-once" })).to.deep.equal([]);
     expect(codes([...sent, ...unsent])).to.deep.equal(["OUTCOME_UNKNOWN", "ABORTED"]);
   });
 
@@ -129,35 +118,35 @@ describe("failOrKeep", () => {
     const batch = new Batch(BatchKind.Automatic, 0, null);
     batch.isAnswered = true;
     const sent = [make("incr", batch), make("get", batch)];
-    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
+    expect(keptAfterLoss({ sent, unsent: [] })).to.deep.equal(sent);
   });
 
   it("sends a guarded transaction again only behind its WATCH", () => {
     const alone = new Batch(BatchKind.Transaction, 0, null);
     alone.isGuarded = true;
     const sent = [make("multi", alone), make("exec", alone)];
-    expect(failOrKeep({ sent, unsent: [] }, RULES)).to.deep.equal([]);
+    expect(keptAfterLoss({ sent, unsent: [] })).to.deep.equal([]);
     const behind = new Batch(BatchKind.Transaction, 0, null);
     behind.isGuarded = true;
     const whole = [make("watch"), make("multi", behind), make("exec", behind)];
-    expect(failOrKeep({ sent: whole, unsent: [] }, RULES)).to.deep.equal(whole);
+    expect(keptAfterLoss({ sent: whole, unsent: [] })).to.deep.equal(whole);
   });
 
   it("does not say of a command that was written before that it did not run", () => {
     const batch = new Batch(BatchKind.Pipeline, 0, null);
     const all = [make("incr", batch), make("incr", batch)];
-    expect(failOrKeep({ sent: all, unsent: [] }, RULES)).to.deep.equal(all);
+    expect(keptAfterLoss({ sent: all, unsent: [] })).to.deep.equal(all);
     batch.isAnswered = true;
     const never = make("incr", batch);
-    expect(failOrKeep({ sent: [], unsent: [...all, never] }, RULES)).to.deep.equal([]);
+    expect(keptAfterLoss({ sent: [], unsent: [...all, never] })).to.deep.equal([]);
     expect(codes([...all, never])).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN", "ABORTED"]);
   });
 
   it("after garbage, what was written fails with that and what was not goes again", () => {
     const sent = [make("get")];
     const unsent = [make("get")];
-    const rules = { ...RULES, protocolError: new ParserError("garbage") };
-    expect(failOrKeep({ sent, unsent }, rules)).to.deep.equal(unsent);
+    const rules = { protocolError: new ParserError("garbage") };
+    expect(keptAfterLoss({ sent, unsent }, rules)).to.deep.equal(unsent);
     expect(codes(sent)).to.deep.equal(["PROTOCOL"]);
   });
 });

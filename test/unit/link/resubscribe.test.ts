@@ -4,12 +4,14 @@ import { tracingChannel } from "node:diagnostics_channel";
 import { expect } from "chai";
 import { type Command, Origin } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
+import type { WriteListener } from "../../../src/connection/flush-encoder";
 import {
   type SubscriptionGap as Gap,
   SubscriptionKind,
   Subscriptions,
 } from "../../../src/connection/subscriptions";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import type { LinkListener } from "../../../src/link/link-options";
 import { restoreSubscriptions, type SubscriptionGap } from "../../../src/link/resubscribe";
 import type { PubSubContext } from "../../../src/observability/work-channels";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
@@ -134,14 +136,19 @@ describe("SubscriptionGap", () => {
     }));
   });
 
+  function gapFor(
+    listener: Partial<LinkListener>,
+    tracer: Partial<WriteListener> | null = null,
+  ): SubscriptionGap {
+    const deps = { listener: listener as LinkListener, tracer: tracer as WriteListener | null };
+    return new home.modules.SubscriptionGap(subscriptions, deps);
+  }
+
   function live(work: () => Promise<void>): Promise<void> {
     return home.live(async () => {
       gaps = [];
       subscriptions = new home.modules.Subscriptions();
-      gap = new home.modules.SubscriptionGap(subscriptions, {
-        tracer: null,
-        listener: { onGap: (one) => void gaps.push(one), onNameRefused() {} },
-      });
+      gap = gapFor({ onGap: (one) => void gaps.push(one), onNameRefused() {} });
       await work();
     });
   }
@@ -190,10 +197,7 @@ describe("SubscriptionGap", () => {
       channel.subscribe(handlers);
       try {
         const server = { serverAddress: "10.0.0.1", serverPort: 6379 };
-        gap = new home.modules.SubscriptionGap(subscriptions, {
-          tracer: { server: () => server },
-          listener: { onGap() {}, onNameRefused() {} },
-        });
+        gap = gapFor({ onGap() {}, onNameRefused() {} }, { server: () => server });
         gap.begin(home.time.nowMs);
         expect(heard).to.deep.equal([]);
         listen();
@@ -231,13 +235,7 @@ describe("SubscriptionGap", () => {
     live(async () => {
       const told: unknown[] = [];
       const dispatched: Command[] = [];
-      gap = new home.modules.SubscriptionGap(subscriptions, {
-        tracer: null,
-        listener: {
-          onGap() {},
-          onNameRefused: (kind, name) => void told.push([kind, String(name)]),
-        },
-      });
+      gap = gapFor({ onGap() {}, onNameRefused: (kind, name) => void told.push([kind, String(name)]) });
       listen();
       const connection = { dispatch: (command: Command) => void dispatched.push(command) };
       gap.restore(connection as unknown as Connection, ({ message }) => void told.push(message));

@@ -21,17 +21,12 @@ import {
   ParserError,
   ReplyError,
 } from "../../../../src/errors";
-import {
-  endCommands,
-  failOrKeep,
-  failRequests,
-  LeftoverCommands,
-  type Loss as LossOfConnection,
-} from "../../../../src/link/leftovers";
+import { endCommands, failRequests, LeftoverCommands } from "../../../../src/link/leftovers";
 import type { Takeover } from "../../../../src/link/link-options";
 import { OfflineQueue } from "../../../../src/link/offline-queue";
 import { LinkReplies } from "../../../../src/link/replies";
 import { Session } from "../../../../src/link/session";
+import { keptAfterLoss, type LossRules } from "../../../support/lost-commands";
 
 export interface FateCase {
   readonly event: string;
@@ -130,7 +125,7 @@ function* lostWritten(): Generator<FateCase> {
         command.state = CommandState.Sent;
         if (loss.own !== null) command.ensureExtra().retryPolicy = loss.own;
         for (let n = 0; n < loss.losses; n++) command.losses++;
-        const again = failOrKeep({ sent: [command], unsent: [] }, rulesOf(loss));
+        const again = keptAfterLoss({ sent: [command], unsent: [] }, rulesOf(loss));
         yield {
           event: "lost, written",
           facts: factsOf({ word, kind, state, ...loss }),
@@ -147,7 +142,7 @@ function* lostUnwritten(): Generator<FateCase> {
           const { command, ending } = play(word, kind, state);
           command.state = CommandState.Queued;
           if (mayHaveRun) command.mayHaveRun = true;
-          const again = failOrKeep({ sent: [], unsent: [command] }, rulesOf({ ...PLAIN_LOSS, isGarbled }));
+          const again = keptAfterLoss({ sent: [], unsent: [command] }, rulesOf({ ...PLAIN_LOSS, isGarbled }));
           yield {
             event: "lost, not written",
             facts: factsOf({ word, kind, state, mayHaveRun, isGarbled }),
@@ -170,7 +165,7 @@ function* lostBehindWatch(): Generator<FateCase> {
           const all = [watch.command, command];
           const sent = all.filter(({ state }) => state === CommandState.Sent);
           const unsent = all.filter(({ state }) => state === CommandState.Queued);
-          const again = failOrKeep({ sent, unsent }, rulesOf({ ...PLAIN_LOSS, policy }));
+          const again = keptAfterLoss({ sent, unsent }, rulesOf({ ...PLAIN_LOSS, policy }));
           yield {
             event: "lost, behind its WATCH",
             facts: factsOf({ isWatchWritten, isWritten, kind, policy }),
@@ -191,7 +186,7 @@ function* lostWithoutMember(): Generator<FateCase> {
         for (const one of all) one.state = isWritten ? CommandState.Sent : CommandState.Queued;
         gone.command.fail(new Error("given up"));
         const left = { sent: isWritten ? all : [], unsent: isWritten ? [] : all };
-        const again = failOrKeep(left, rulesOf(PLAIN_LOSS));
+        const again = keptAfterLoss(left, rulesOf(PLAIN_LOSS));
         yield {
           event: "lost, another member was given up",
           facts: factsOf({ kind, isGoneFirst, isWritten }),
@@ -200,17 +195,9 @@ function* lostWithoutMember(): Generator<FateCase> {
       }
 }
 
-function rulesOf({ policy, mayStillRun, isGarbled }: Loss): LossOfConnection {
-  return {
-    retryPolicy: policy,
-    maxLosses: 3,
-    cause: undefined,
-    protocolError: isGarbled ? new ParserError("garbled") : null,
-    mayStillRun,
-    takeLate: () => [],
-    wasReady: true,
-    server: "server:1",
-  };
+function rulesOf({ policy, mayStillRun, isGarbled }: Loss): LossRules {
+  const protocolError = isGarbled ? new ParserError("garbled") : null;
+  return { retryPolicy: policy, protocolError, mayStillRun };
 }
 
 // --- a connection was closed on purpose, or its link has ended ---------------------------------
