@@ -256,7 +256,7 @@ export class Refresher {
         this.ask(informant).then(finish, (error: Error) => {
           const key = nodeKey(informant.address);
           errors[key] = error;
-          if (isDenial(error)) this.isDenied = true;
+          if (error instanceof ReplyError || error instanceof TopologyError) this.isDenied = true;
           this.deps.owner.onNodeError(error, key);
           if (++failed === informants.length) finish(null);
           else askNext();
@@ -300,18 +300,12 @@ function explained(error: ClusterAllFailedError): ClusterAllFailedError {
   const [hint] = hints;
   if (hints.size !== 1 || hint === null) return error;
   addHint(error, hint);
+  const isLasting = ({ message }: Error): boolean =>
+    hintOnNode(message) !== null && !isTransientRefusal(message);
   const areCertain = reasons.every(
-    (reason) => isCertain(reason) || isCertain(unwrapped(reason)) || isLasting(reason.message),
+    (reason) => isCertain(reason) || isCertain(unwrapped(reason)) || isLasting(reason),
   );
   return areCertain ? markCertain(error) : error;
-}
-
-function isLasting(message: string): boolean {
-  return hintOnNode(message) !== null && !isTransientRefusal(message);
-}
-
-function isDenial(error: Error): boolean {
-  return error instanceof ReplyError || error instanceof TopologyError;
 }
 
 function isUnknownQuestion(error: Error): boolean {

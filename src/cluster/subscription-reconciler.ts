@@ -194,7 +194,6 @@ export class SubscriptionReconciler {
   private onEnded(connection: SubscriberConnection): void {
     if (!this.isCurrent(connection)) return;
     this.forget(connection);
-    if (!this.isActive) return;
     this.deps.refresher.request(null);
     this.book(0);
   }

@@ -113,24 +113,21 @@ function readRange(from: Reply, to: Reply): { from: number; to: number } | null 
 function readSlotsNode(node: Reply, sender: NodeAddress): NodeAddress | null {
   if (!Array.isArray(node)) return null;
   const details = fieldsOf(node[3]);
-  const port = parsePort(node[1]);
-  const named = hostOr(node[0], sender);
-  const host = named ?? textOf(details.get("ip"));
-  if (port === null || host === null) return null;
-  return { host, port, serverName: nameOf(details.get("hostname")) };
+  return addressOf(hostOr(node[0], sender), parsePort(node[1]), details);
 }
 
 function readShardsNode(node: Fields, sender: NodeAddress, usesTls: boolean): NodeAddress | null {
   const ports = [node.get("tls-port"), node.get("port")];
   const port = parsePort((usesTls ? ports[0] : ports[1]) ?? ports[0] ?? ports[1]);
-  const host = hostOr(node.get("endpoint"), sender) ?? textOf(node.get("ip"));
+  return addressOf(hostOr(node.get("endpoint"), sender), port, node);
+}
+
+/** @param named The host by the name that the server prefers; null if that name is invalid. */
+function addressOf(named: string | null, port: number | null, details: Fields): NodeAddress | null {
+  const host = named ?? textOf(details.get("ip"));
   if (port === null || host === null) return null;
-  return {
-    host,
-    port,
-    serverName: nameOf(node.get("hostname")),
-    zone: textOf(node.get("availability-zone")) ?? undefined,
-  };
+  const zone = textOf(details.get("availability-zone")) ?? undefined;
+  return { host, port, serverName: nameOf(details.get("hostname")), zone };
 }
 
 function textOf(value: Reply): string | null {

@@ -139,9 +139,6 @@ export class ClusterWiring {
 
   async openSeeds(): Promise<Informant[]> {
     const seeds = await this.findSeeds();
-    return seeds.map(({ address }) => ({
-      address,
-      client: this.views.makeRefresher(address),
-    }));
+    return seeds.map(({ address }) => ({ address, client: this.views.makeRefresher(address) }));
   }
 }
