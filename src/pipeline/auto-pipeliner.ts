@@ -51,8 +51,6 @@ function isUnrouted({ slot }: Command): boolean {
   return slot === UNROUTED;
 }
 
-/** Read once: in the package, each use of an import of this late part looks up a property. */
-const ALONE = MAY_GO_ALONE;
 /** A remaining piece is sent only if it is half as large: commands merge best at the end of a batch. */
 const PIECES_GATHERED = 1.5;
 
@@ -124,7 +122,7 @@ export class AutoPipeliner implements Dispatcher {
   dispatch(command: Command): void {
     const { open } = this;
     // The same as below, in half the time, for most commands. No command is collected while a batch is open.
-    if (open !== null && this.isPlain && (command.spec.flags & ALONE) === 0) {
+    if (open !== null && this.isPlain && (command.spec.flags & MAY_GO_ALONE) === 0) {
       // A window of many batches needs no exact end: the first command stands for the others.
       if (this.adaptive === null) open.add(command);
       else open.size++;
