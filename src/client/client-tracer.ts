@@ -174,8 +174,6 @@ export class ClientTracer implements CommandWriter {
     this.isLogging = commandDebug.enabled;
     this.isLoggingBatches = pipelineDebug.enabled;
     connectionDebug("connecting to %s, attempt %d", this, this.attempts);
-    this.attempt = null;
-    this.connecting = null;
     if (connectionChannel.isHeard) {
       const downMs = this.lostAtMs === null ? null : clockMs() - this.lostAtMs;
       this.work = connectionChannel.begin({ operation: "attempt", epoch, downMs, ...this.server() });

@@ -114,7 +114,9 @@ export class Limiter {
         new CommandLimit(command, context, null).start(call.timeout);
     } else if (typeof options.commandTimeout === "number")
       new CommandLimit(command, context, this.heldMs(command)).start(options.commandTimeout);
-    if (isPositive(options.blockingTimeout)) this.limitBlocking(command, options.blockingTimeout);
+    const { blockingTimeout } = options;
+    if (typeof blockingTimeout === "number" && blockingTimeout > 0)
+      this.limitBlocking(command, blockingTimeout);
   }
 
   /** How long the command asks the server to hold it; 0: not at all. */
@@ -157,10 +159,6 @@ const CALL_CHECKS: SettingChecks<CallSettings> = {
   readFrom: (value) => (value === "primary" || value === "replica" ? null : "primary, replica"),
   replies: (value) => (typeof value === "object" && value !== null ? null : "an object"),
 };
-
-function isPositive(value: unknown): value is number {
-  return typeof value === "number" && value > 0;
-}
 
 function isCacheChoice(choice: unknown): boolean {
   return typeof choice === "boolean" || (typeof choice === "number" && choice >= 0);

@@ -19,7 +19,7 @@ export const mergers = new LatePart(
 );
 
 export function mergingOf(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
-  const merged = namesOf(merge);
+  const merged = merge === true ? EXACT : [...(merge || [])];
   if (merged.length === 0 && !coalesces) return null;
   // Commands are merged later, when an error would reach no caller.
   mergers.get();
@@ -39,9 +39,4 @@ export function checkMerge(option: string, merge: unknown): void {
 
 function isMergeable(name: unknown): boolean {
   return MERGEABLE.includes(name as MergeableCommand);
-}
-
-function namesOf(merge: MergeChoice | undefined): readonly string[] {
-  if (merge === true) return EXACT;
-  return merge ? [...merge] : [];
 }

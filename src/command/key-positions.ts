@@ -82,7 +82,7 @@ export function keyPositions({ keys }: Keyed, args: readonly Argument[]): readon
     case KeyWalk.Sort:
       return sortPositions(args);
     case KeyWalk.Georadius:
-      return georadiusPositions(rule.first, args);
+      return positionsAfter(["STORE", "STOREDIST"], rule.first, args);
     case KeyWalk.Migrate:
       return migratePositions(args);
     default:
@@ -139,27 +139,16 @@ function ruleOfSubcommand({ subcommands }: KeyRule, [word = ""]: readonly Argume
 // SORT key [BY pattern] [LIMIT offset count] [GET pattern …] [ASC|DESC] [ALPHA] [STORE key]. Patterns get the
 // prefix like keys, except GET #. A directive that is a Buffer is not recognised.
 function sortPositions(args: readonly Argument[]): number[] {
-  const positions = args.length > 0 ? [0] : [];
-  let index = 1;
-  while (index < args.length - 1) {
-    const directive = args[index];
-    if (typeof directive !== "string") index += 1;
-    else if (isWord(directive, "LIMIT")) index += 3;
-    else if (isWord(directive, "GET")) {
-      if (!isWord(args[index + 1], "#")) positions.push(index + 1);
-      index += 2;
-    } else if (isWord(directive, "BY") || isWord(directive, "STORE")) {
-      positions.push(index + 1);
-      index += 2;
-    } else index += 1;
-  }
-  return positions;
+  const texts = args.map((arg) => (typeof arg === "string" ? arg : ""));
+  const positions = positionsAfter(["BY", "GET", "STORE"], 1, texts);
+  return positions.filter((at) => !isWord(args[at], "#") || !isWord(texts[at - 1], "GET"));
 }
 
-function georadiusPositions(from: number, args: readonly Argument[]): number[] {
+/** The key at 0, and the arguments after these words. */
+function positionsAfter(words: readonly string[], from: number, args: readonly Argument[]): number[] {
   const positions = args.length > 0 ? [0] : [];
   for (let index = from; index < args.length - 1; index++) {
-    if (!isWord(args[index], "STORE") && !isWord(args[index], "STOREDIST")) continue;
+    if (!words.some((word) => isWord(args[index], word))) continue;
     index += 1;
     positions.push(index);
   }

@@ -22,21 +22,17 @@ class SharedIntervals {
 
   /** Adds a check in each period; the first one may be early. An object that has joined already stays. */
   join(looker: Looker, periodMs: number): void {
-    const key = this.keyOf(looker, periodMs);
+    const key = sharesTimers ? periodMs : looker;
     const round = this.rounds.get(key) ?? this.begin(key, periodMs);
     round.lookers.add(looker);
   }
 
   leave(looker: Looker, periodMs: number): void {
-    const key = this.keyOf(looker, periodMs);
+    const key = sharesTimers ? periodMs : looker;
     const round = this.rounds.get(key);
     if (!round?.lookers.delete(looker) || round.lookers.size > 0) return;
     stopInterval(round.timer);
     this.rounds.delete(key);
-  }
-
-  private keyOf(looker: Looker, periodMs: number): number | Looker {
-    return sharesTimers ? periodMs : looker;
   }
 
   private begin(key: number | Looker, periodMs: number): Round {
