@@ -30,11 +30,12 @@ export class Deadline {
 class Deadlines {
   private readonly ticks = new Map<number, Deadline[]>();
   private timer: NodeJS.Timeout | undefined;
+  private lastTick = 0;
 
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
     if (!sharesTimers) return scheduleAlone(target, delayMs);
-    if (this.ticks.size === 0) this.wind();
+    if (this.ticks.size === 0) this.start();
     // The tick after the limit: never early, and never a tick that has passed already.
     const tick = Math.floor((clockMs() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
@@ -65,6 +66,11 @@ class Deadlines {
     if (limits.length === 0) this.remove(tick);
   }
 
+  private start(): void {
+    this.lastTick = Math.floor(clockMs() / TICK_MS);
+    this.wind();
+  }
+
   /** Until the end of the current tick: an unaligned timer would add up to one tick more. */
   private wind(): void {
     stopTimer(this.timer);
@@ -76,8 +82,13 @@ class Deadlines {
   }
 
   private expire(now: number): void {
-    const due = [...this.ticks.keys()].filter((tick) => tick <= now).sort((a, b) => a - b);
-    for (const tick of due) this.expireTick(tick);
+    // Ticks are in a map, not a ring: after a long pause only existing ones are visited.
+    if (now - this.lastTick > this.ticks.size) {
+      for (const tick of [...this.ticks.keys()].sort((a, b) => a - b)) {
+        if (tick <= now) this.expireTick(tick);
+      }
+    } else for (let tick = this.lastTick + 1; tick <= now; tick++) this.expireTick(tick);
+    this.lastTick = now;
   }
 
   private expireTick(tick: number): void {
