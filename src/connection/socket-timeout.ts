@@ -9,7 +9,6 @@ import { clockMs } from "../util/scheduling";
 /** The members of its connection that it needs. */
 export interface TimedConnection {
   readonly queue: { readonly inFlight: number };
-  /** When bytes last arrived, or when the socket was last written with nothing in flight. */
   readonly lastActivityMs: number;
 }
 

@@ -30,11 +30,9 @@ export interface WriterSource {
   readonly queue: CommandQueue;
   readonly scripts: ScriptMemory;
   readonly state: ConnectionState;
-  /** When bytes last arrived, or when the socket was last written with nothing in flight. */
   lastActivityMs: number;
-  /** Commands queued now are written at the end of the task, with any policy. */
   readonly writesAtTaskEnd: boolean;
-  /** Started after a write; null: the server may stay silent without limit. */
+  /** Started after a write. */
   readonly socketTimeout: { windUp(): void } | null;
   /** A part of a command is in the buffer, or the socket has thrown: the connection cannot continue. */
   destroy(error: Error): void;

@@ -72,7 +72,6 @@ export class CurrentConnection {
     this.selected = new SelectedDb(db);
   }
 
-  /** The connection is lost or being replaced. */
   drop(): void {
     this.unblocker?.stop();
     this.deciding = null;
@@ -110,7 +109,7 @@ export class CurrentConnection {
     if (db !== this.selected.db) this.selectAnew(db);
   }
 
-  /** Sends a command on the link's own account, issued for `db`. */
+  /** Sends a command of the client. */
   request(name: string, args: string[], db = 0): Command {
     const command = ownCommand(Origin.Client, name, args);
     command.db = db;
@@ -202,7 +201,7 @@ export class CurrentConnection {
     this.owner.offline.putBack([...sent]);
   }
 
-  /** An error of the socket or the parser: after a certain mistake, no server has run them. */
+  /** After a certain mistake, no server has run them. */
   onTrouble(error: Error): void {
     if (isCertain(error)) this.withdraw(null);
   }

@@ -299,10 +299,6 @@ export class Link implements Dispatcher {
 
   // --- called by its mover -----------------------------------------------------------------
 
-  get messages(): LinkDeps["messages"] {
-    return this.deps.messages;
-  }
-
   /** Its connection has a state that another one would lack, or is not ready. */
   get isBound(): boolean {
     if (this.intake.isInBatch) return true;

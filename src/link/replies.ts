@@ -41,7 +41,6 @@ export interface LinkReplyDeps {
   onTurnedAway(error: Error): void;
   report(type: string, error: Error): void;
   onQuit(): void;
-  /** The server sends the commands that it executes. */
   onMonitoring(): void;
   updateDirect(): void;
 }

@@ -79,7 +79,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   constructor(
     private readonly link: Link,
-    private readonly deps: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
+    private readonly deps: Pick<LinkDeps, "credentials" | "counts" | "tracer" | "messages">,
     private readonly owner: MoverOwner,
   ) {}
 
@@ -157,8 +157,8 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   onHandshake({ connection }: Successor): void {
     this.askForNotices(connection);
-    const { subscriptions, messages } = this.link;
-    if (!subscriptions.isEmpty && messages !== null)
+    const { messages } = this.deps;
+    if (!this.link.subscriptions.isEmpty && messages !== null)
       this.overlap = new Overlap(messages, connection, clockMs);
   }
 

@@ -6,6 +6,7 @@
  * `multi()` opens a transaction inside it; the next `exec()` closes it and returns the pipeline.
  */
 
+import { deprecate } from "node:util";
 import type { Command } from "../command/command";
 import { nameError } from "../command/command-factory";
 import type { CommandSpec } from "../command/command-spec";
@@ -261,12 +262,6 @@ function ownMethod(pipeline: Pipeline, name: string): CommandMethod | undefined 
   return typeof method === "function" && !(name in Object.prototype) ? method : undefined;
 }
 
-let hasWarned = false;
-
-function warnOnce(): void {
-  if (hasWarned) return;
-  hasWarned = true;
-  process.emitWarning("Pipeline#execBuffer: Use Pipeline#exec instead", "DeprecationWarning");
-}
+const warnOnce = deprecate(() => {}, "Pipeline#execBuffer: Use Pipeline#exec instead");
 
 attachCommands(Pipeline.prototype);
