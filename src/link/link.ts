@@ -395,11 +395,13 @@ export class Link implements Dispatcher {
 
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
-    const { connector } = this;
+    const { connector, establishment } = this;
     if (!takesAnyServer(connector) && !callUser(() => connector.check(info.fields))) {
       this.reconnect();
       return;
     }
+    // The check may have closed the client.
+    if (this.establishment !== establishment) return;
     this.establishment = null;
     connection.markReady();
     this.current.early = [];

@@ -263,6 +263,22 @@ describe("Link", () => {
     expect([connector.looks, peers.length, counts.opened]).to.deep.equal([["master", "master"], 2, 1]);
   });
 
+  for (const isReconnect of [false, true]) {
+    it(`is not ready on a connection that its connector closes in the check, reconnect: ${isReconnect}`, async () => {
+      const connector = new PeerConnector(nextPeer);
+      connector.check = () => {
+        if (peers.length === 1) link.disconnect(isReconnect);
+        return true;
+      };
+      make({ enableReadyCheck: true }, connector);
+      link.connect().catch(() => {});
+      await becomes(isReconnect ? "ready" : "end");
+      const then = isReconnect ? ["reconnecting", "connecting", "connect", "ready"] : ["end"];
+      expect(statuses).to.deep.equal(["connecting", "connect", "close", ...then]);
+      expect(reported).to.deep.equal([]);
+    });
+  }
+
   /** The connection is lost after this reply, and the link begins another one. */
   async function loseConnection(after: Ending): Promise<void> {
     await waitUntil(() => Promise.resolve(after.times === 1), { timeoutMs: 5000, what: "the reply" });
