@@ -28,7 +28,7 @@ export class AdaptiveWindow {
   private presentMs = Number.POSITIVE_INFINITY;
   private periodEndMs = 0;
 
-  /** A batch that was sent `roundTripMs` ago has been answered completely. */
+  /** A batch was sent `roundTripMs` ago; the commands that stand for it have settled. */
   note(roundTripMs: number, nowMs: number): void {
     if (nowMs >= this.periodEndMs) {
       this.earlierMs = this.presentMs;

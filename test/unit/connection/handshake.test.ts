@@ -275,6 +275,13 @@ describe("the ready check", () => {
     expect(judge(eta("soon"), { maxLoadingRetryTime: 700 })).to.equal(700);
   });
 
+  it("says what a refused INFO needs, also when the server has loaded its data meanwhile", () => {
+    const error = new ReplyError("NOAUTH Authentication required.");
+    const answer = { value: null, error, said: error.message };
+    judgeInfo(connection, answer, { options: {}, credentials: {} });
+    expect(hintOf(error)).to.contain("`password`");
+  });
+
   it("is skipped for a user without the right to INFO, and failed by other errors", () => {
     const warn = sinon.stub(console, "warn");
     try {

@@ -12,7 +12,6 @@ const page = readFileSync(join(root, "docs/errors.md"), "utf8");
 /** Nobody outside of the client ever sees these. */
 const INSIDE = [
   "withdrawn",
-  "A connection cannot go from ",
   "A link cannot go from ",
   // The cause of an ArgumentError.
   "JSON.stringify() returns undefined",
