@@ -211,8 +211,8 @@ export class NodePool {
     const deadlineMs = clockMs() + FAREWELL_MS;
     while (!client.isIdle && clockMs() < deadlineMs) {
       await sleep(FAREWELL_POLL_MS);
-      // It is used again, has ended, or is closing with the cluster.
-      if (node.client === client || !this.clients.has(client) || this.isSealed) return;
+      // It is used again, has ended, or is closing. A QUIT waits behind the unanswered commands.
+      if (node.client === client || !this.clients.has(client) || client.link.isClosing) return;
     }
     if (client.isIdle) client.link.disconnect();
     else retire(client);

@@ -32,6 +32,9 @@ class ModelClient {
       get isLeaving() {
         return self.isLeaving;
       },
+      get isClosing() {
+        return self.isLeaving;
+      },
       connection: null,
       disconnect: () => {
         self.isLeaving = true;

@@ -3,6 +3,7 @@
 import { expect } from "chai";
 import { ClusterNode, type NodeClient, Shard } from "../../../src/cluster/cluster-node";
 import { NodePool } from "../../../src/cluster/node-pool";
+import { inVirtualTime } from "../../support/modules-in-virtual-time";
 
 describe("NodePool, when a table changes the role of a master", () => {
   let told: string[];
@@ -283,6 +284,49 @@ describe("NodePool, when any node will do", () => {
     expect(mine.at(node.address), "its connection is ending").to.equal(node);
     mine.onEnded(node.client as NodeClient);
     expect(mine.at(node.address)).to.not.equal(node);
+  });
+});
+
+describe("NodePool, while the client says goodbye to its nodes", () => {
+  it("gives up a node that has left the cluster and does not answer", () => {
+    const home = inVirtualTime(
+      () => require("../../../src/cluster/node-pool") as typeof import("../../../src/cluster/node-pool"),
+    );
+    return home.liveAlone(async () => {
+      const told: string[] = [];
+      const client = {
+        link: {
+          isLeaving: false,
+          isClosing: false,
+          connection: {
+            lastActivityMs: home.time.nowMs,
+            queue: { inFlight: 1 },
+            destroy: () => void told.push("destroy"),
+          },
+          disconnect: () => void told.push("disconnect"),
+        },
+        isIdle: false,
+        handOn: () => void told.push("hand on"),
+        setReadOnly() {},
+      };
+      const pool = new home.modules.NodePool(
+        {
+          makeClient: () => client as unknown as NodeClient,
+          onClientOpened() {},
+          onClientClosed() {},
+          lifecycle: { onEmpty() {} },
+        },
+        false,
+      );
+      pool.isSealed = false;
+      pool.beginWith([{ host: "h", port: 1 }]);
+      pool.setMembers(new Map());
+      // `quit` seals the pool, and the reply to its QUIT would come after the unanswered commands.
+      pool.isSealed = true;
+      client.link.isLeaving = true;
+      await home.pass(2100);
+      expect(told).to.deep.equal(["hand on", "destroy", "disconnect"]);
+    });
   });
 });
 
