@@ -9,7 +9,7 @@ let isPlain = true;
 /** Checks `Object.prototype` again: libraries may add accessors to it when they are loaded. */
 export function lookAtPrototype(): void {
   const properties = Object.entries(Object.getOwnPropertyDescriptors(Object.prototype));
-  isPlain = properties.every(([name, property]) => name === "__proto__" || "value" in property);
+  isPlain = properties.every(([name, property]) => name === "__proto__" || Object.hasOwn(property, "value"));
 }
 
 lookAtPrototype();

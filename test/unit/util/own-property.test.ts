@@ -7,7 +7,7 @@ describe("setOwn", () => {
   const prototype = Object.prototype as unknown as Record<string, unknown>;
 
   afterEach(() => {
-    for (const name of ["added", "fixed"]) Reflect.deleteProperty(prototype, name);
+    for (const name of ["added", "fixed", "value"]) Reflect.deleteProperty(prototype, name);
     lookAtPrototype();
   });
 
@@ -52,6 +52,20 @@ describe("setOwn", () => {
       Reflect.deleteProperty(prototype, "added");
     }
     expect(seen).to.deep.equal([]);
+  });
+
+  it("does not run an accessor that has the name of a part of descriptors", () => {
+    const seen: unknown[] = [];
+    const accessor = Object.assign(Object.create(null), {
+      set: (value: unknown) => void seen.push(value),
+      configurable: true,
+    });
+    Object.defineProperty(prototype, "value", accessor);
+    lookAtPrototype();
+    const object: Record<string, unknown> = {};
+    setOwn(object, "value", 1);
+    Reflect.deleteProperty(prototype, "value");
+    expect([object, seen]).to.deep.equal([{ value: 1 }, []]);
   });
 
   it("makes one where a property of the prototype may not be written", () => {
