@@ -6,7 +6,6 @@
  * `multi()` opens a transaction inside it; the next `exec()` closes it and returns the pipeline.
  */
 
-import { deprecate } from "node:util";
 import type { Command } from "../command/command";
 import { nameError } from "../command/command-factory";
 import type { CommandSpec } from "../command/command-spec";
@@ -262,6 +261,13 @@ function ownMethod(pipeline: Pipeline, name: string): CommandMethod | undefined 
   return typeof method === "function" && !(name in Object.prototype) ? method : undefined;
 }
 
-const warnOnce = deprecate(() => {}, "Pipeline#execBuffer: Use Pipeline#exec instead");
+let hasWarned = false;
+
+/** `deprecate()` of Node's util is silent in Cloudflare Workers. */
+function warnOnce(): void {
+  if (hasWarned) return;
+  hasWarned = true;
+  process.emitWarning("Pipeline#execBuffer: Use Pipeline#exec instead", "DeprecationWarning");
+}
 
 attachCommands(Pipeline.prototype);
