@@ -21,9 +21,13 @@ export interface TopologyRange {
 
 type Fields = ReadonlyMap<string, Reply>;
 
+/** The most addresses of one reply that are read: one range for each slot, with 15 replicas each. */
+const MAX_ADDRESSES = 16 * SLOT_COUNT;
+
 /** Parses CLUSTER SLOTS: `[[from, to, [host, port, id, [name, value, …]], replica, …], …]`. */
 export function parseSlots(reply: Reply, sender: NodeAddress): TopologyRange[] {
   const ranges: TopologyRange[] = [];
+  let count = 0;
   for (const entry of listOf(reply, "SLOTS")) {
     if (!Array.isArray(entry)) continue;
     const slots = readRange(entry[0], entry[1]);
@@ -31,6 +35,8 @@ export function parseSlots(reply: Reply, sender: NodeAddress): TopologyRange[] {
     if (slots === null || master === null) continue;
     const replicas = entry.slice(3, 3 + MOST_SERVERS).map((node: Reply) => readSlotsNode(node, sender));
     ranges.push({ ...slots, master, replicas: replicas.filter((node) => node !== null) });
+    count += 1 + replicas.length;
+    if (count >= MAX_ADDRESSES) break;
   }
   return notEmpty(ranges, sender);
 }

@@ -90,6 +90,12 @@ describe("topology: CLUSTER SLOTS", () => {
     expect(slots([crowd])[0]?.replicas).to.have.length(256);
   });
 
+  it("reads only so many addresses of one reply", () => {
+    const nodes = Array.from({ length: 257 }, () => ["10.0.0.1", 7000, "a"]);
+    const ranges = slots(Array.from({ length: 2000 }, (_, slot) => [slot, slot, ...nodes]));
+    expect(ranges.length * nodes.length).to.be.within(16 * 16_384, 16 * 16_384 + nodes.length);
+  });
+
   it("survives random replies", () => {
     const node = fc.array(fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.array(fc.string())));
     const entry = fc.array(fc.oneof(fc.integer(), fc.string(), node));
