@@ -9,6 +9,8 @@
  *   open:      | a b c ... end of the turn |--- unanswered ---| last reply
  *   collected:                             | d e f            | dispatched; g h join until the turn ends
  *
+ * With an adaptive window, the reply to the first command of a batch counts instead of the last one.
+ *
  * With merging, the commands of a turn are dispatched at its end, in pieces if there are many hundreds, because
  * only commands that are dispatched together can be merged.
  *

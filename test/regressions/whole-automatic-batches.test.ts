@@ -63,6 +63,17 @@ describe("automatic batches stay whole", () => {
     proxies = [];
   });
 
+  it("an adaptive window follows the round trips of its connection", async () => {
+    const line = await delayedBy(50, server);
+    proxies.push(line);
+    redis = new Redis({ host: line.host, port: line.port, enableAutoPipelining: "adaptive" });
+    await untilReady(redis);
+    const widest = redis.stats().window;
+    await Promise.all([redis.get("a"), redis.get("b")]);
+    // One batch for each half millisecond.
+    expect(redis.stats().window).to.be.within(100, (widest ?? 0) - 1);
+  });
+
   for (const roundTripMs of [0, 1, 10]) {
     for (const callers of [100, 1000]) {
       it(`${callers} callers on one server, ${roundTripMs} ms away`, async () => {
