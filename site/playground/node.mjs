@@ -19,6 +19,8 @@ export const connect = noNetwork;
 export const createServer = noNetwork;
 export const createConnection = noNetwork;
 export const createSecureContext = noNetwork;
+// Only TLS uses it.
+export const isDeepStrictEqual = noNetwork;
 export const lookup = noNetwork;
 export const resolveSrv = noNetwork;
 export const isIPv4 = (text) => /^\d{1,3}(\.\d{1,3}){3}$/.test(text);
