@@ -85,7 +85,6 @@ export class SubscriptionReconciler {
   private dueMs = 0;
   private ticker: NodeJS.Timeout | undefined;
   private checks = 0;
-  isActive = false;
   private isUnsettled = false;
 
   constructor(
@@ -93,6 +92,11 @@ export class SubscriptionReconciler {
     private readonly deps: ReconcilerDeps,
     private readonly owner: ReconcilerOwner,
   ) {}
+
+  /** Between `start` and `stop`. */
+  get isActive(): boolean {
+    return this.ticker !== undefined;
+  }
 
   /** Messages are being lost, and a new table would help: names are missing, or their nodes are silent. */
   get isInHurry(): boolean {
@@ -131,7 +135,6 @@ export class SubscriptionReconciler {
   }
 
   start(): void {
-    this.isActive = true;
     this.isUnsettled = true;
     this.ticker ??= startInterval(() => this.check(), CHECK_MS).unref();
     this.look();
@@ -139,7 +142,6 @@ export class SubscriptionReconciler {
 
   /** The cluster has lost its nodes or is closing. The wanted names are kept. */
   stop(isForGood: boolean): void {
-    this.isActive = false;
     stopTimer(this.timer);
     stopInterval(this.ticker);
     this.timer = undefined;

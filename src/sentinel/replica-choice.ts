@@ -47,8 +47,7 @@ function firstOf(
 ): ReplicaEntry | undefined {
   const wishes = [preferred || []].flat() as PreferredReplica[];
   wishes.sort((a, b) => (a.prio ?? 1) - (b.prio ?? 1));
-  const isWished = (replica: ReplicaEntry, { ip, port }: PreferredReplica): boolean =>
-    replica.ip === ip && replica.port === String(port);
-  const wish = wishes.find((one) => replicas.some((replica) => isWished(replica, one)));
-  return wish && replicas.find((replica) => isWished(replica, wish));
+  return wishes
+    .map(({ ip, port }) => replicas.find((replica) => replica.ip === ip && replica.port === String(port)))
+    .find((replica) => replica !== undefined);
 }

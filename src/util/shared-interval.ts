@@ -17,18 +17,22 @@ interface Round {
   readonly timer: NodeJS.Timeout;
 }
 
+function keyOf(looker: Looker, periodMs: number): number | Looker {
+  return sharesTimers ? periodMs : looker;
+}
+
 class SharedIntervals {
   private readonly rounds = new Map<number | Looker, Round>();
 
   /** Adds a check in each period; the first one may be early. An object that has joined already stays. */
   join(looker: Looker, periodMs: number): void {
-    const key = sharesTimers ? periodMs : looker;
+    const key = keyOf(looker, periodMs);
     const round = this.rounds.get(key) ?? this.begin(key, periodMs);
     round.lookers.add(looker);
   }
 
   leave(looker: Looker, periodMs: number): void {
-    const key = sharesTimers ? periodMs : looker;
+    const key = keyOf(looker, periodMs);
     const round = this.rounds.get(key);
     if (!round?.lookers.delete(looker) || round.lookers.size > 0) return;
     stopInterval(round.timer);
