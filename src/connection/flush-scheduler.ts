@@ -1,9 +1,9 @@
 /**
  * Decides when bytes are written, for all connections of the thread. `writer.ts` asks it and writes. The rule:
  *
- * 1. A command is written immediately while nothing is in flight on its connection and no connection is
- *    scheduled. Otherwise commands are collected, and written early once they are half as many as those in flight
- *    and four write costs have passed.
+ * 1. Commands are written immediately once they are half as many as those in flight on their connection, so the
+ *    first one of an idle connection is. But since the last write of the thread, four write costs must have passed
+ *    for each connection that has commands to write. Otherwise commands are collected.
  * 2. Collected commands are written at the end of the task if nothing was in flight before it, and at the end of
  *    the event-loop turn in any case.
  * 3. Only sentence 2 applies with `flushPolicy: "turn"`, to custom streams (which may answer within `write`), and
@@ -79,16 +79,11 @@ export class FlushScheduler implements ExitWork {
     private readonly times: { computedMs(): number; idleMs(): number } = threadTimes,
   ) {}
 
-  /** Whether the first command of a flush may be written before the task continues. */
-  mayWriteFirst(inFlight: number): boolean {
-    if (inFlight === 0 && this.scheduled.length === 0) return !this.isShared;
-    return this.mayWriteEarly(1, inFlight);
-  }
-
-  /** Whether this many collected commands may be written before the task continues. */
+  /** Whether this many commands of a connection may be written before the task continues. */
   mayWriteEarly(gathered: number, inFlight: number): boolean {
     if (gathered * 2 < inFlight || this.isShared) return false;
-    return this.clock() - this.writtenMs >= this.costMs * COSTS_APART;
+    const connections = Math.max(1, this.scheduled.length);
+    return this.clock() - this.writtenMs >= this.costMs * COSTS_APART * connections;
   }
 
   /** A socket has accepted a write that began at `startMs`. */

@@ -1,7 +1,7 @@
 /**
  * Writes the unsent commands of one connection when the rule of `flush-scheduler.ts` says so.
  *
- *   queued --- mayWriteFirst ------------------> written immediately
+ *   queued --- mayWriteEarly ------------------> written immediately
  *      '--> scheduled --- end of task or turn --> written in one flush
  *              '--------- mayWriteEarly --------> written before
  *
@@ -142,7 +142,7 @@ export class Writer implements Flushable, Flush {
   /** Writes immediately if the policy allows it, and schedules a flush otherwise. */
   private writeOrSchedule(): void {
     const { inFlight } = this.queue;
-    if (this.mayWriteEarly && this.mayWriteNow && this.scheduler.mayWriteFirst(inFlight)) {
+    if (this.mayWriteEarly && this.mayWriteNow && this.scheduler.mayWriteEarly(1, inFlight)) {
       this.hasLeftIdle = inFlight === 0;
       this.scheduler.flushBefore(this);
       this.meter.cause = "early";

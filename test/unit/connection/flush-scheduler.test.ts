@@ -97,11 +97,20 @@ describe("FlushScheduler", () => {
       scheduler.noteWrite(startMs);
     }
 
-    it("writes a command while nothing is in flight, and nothing that others were scheduled before", () => {
+    it("writes a command while nothing is in flight, but not right behind another write", () => {
       write();
-      expect(scheduler.mayWriteFirst(0)).to.equal(true);
-      writer(1, 5).call();
-      expect(scheduler.mayWriteFirst(0)).to.equal(false);
+      expect(scheduler.mayWriteEarly(1, 0)).to.equal(false);
+      compute(0.05);
+      expect(scheduler.mayWriteEarly(1, 0)).to.equal(true);
+    });
+
+    it("waits longer between writes if several connections have commands to write", () => {
+      write();
+      for (let id = 1; id <= 3; id++) writer(id, 5).call();
+      compute(0.05);
+      expect(scheduler.mayWriteEarly(50, 100)).to.equal(false);
+      compute(0.05);
+      expect(scheduler.mayWriteEarly(50, 100)).to.equal(true);
     });
 
     it("writes half as many as are in flight, some prices of a write apart", () => {
@@ -110,8 +119,8 @@ describe("FlushScheduler", () => {
       compute(1);
       expect(scheduler.mayWriteEarly(50, 100)).to.equal(true);
       expect(scheduler.mayWriteEarly(49, 100), "less than half").to.equal(false);
-      expect(scheduler.mayWriteFirst(2)).to.equal(true);
-      expect(scheduler.mayWriteFirst(3)).to.equal(false);
+      expect(scheduler.mayWriteEarly(1, 2)).to.equal(true);
+      expect(scheduler.mayWriteEarly(1, 3)).to.equal(false);
     });
 
     it("measures the price of a write: quick ones may follow one another sooner", () => {
@@ -132,10 +141,10 @@ describe("FlushScheduler", () => {
         write(1);
       }
       compute(0.2);
-      expect([scheduler.mayWriteFirst(0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([false, false]);
+      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([false, false]);
       for (let i = 0; i < 100; i++) write(1);
       compute(0.2);
-      expect([scheduler.mayWriteFirst(0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([true, true]);
+      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([true, true]);
     });
 
     it("does not take waiting for events for lack of a processor", () => {
@@ -144,7 +153,8 @@ describe("FlushScheduler", () => {
         idleMs += 10;
         write();
       }
-      expect(scheduler.mayWriteFirst(0)).to.equal(true);
+      compute(1);
+      expect(scheduler.mayWriteEarly(1, 0)).to.equal(true);
     });
 
     it("writes early on runtimes that do not know these times", () => {
@@ -153,7 +163,8 @@ describe("FlushScheduler", () => {
         nowMs += 10;
         write();
       }
-      expect(scheduler.mayWriteFirst(0)).to.equal(true);
+      compute(1);
+      expect(scheduler.mayWriteEarly(1, 0)).to.equal(true);
     });
   });
 

@@ -354,13 +354,11 @@ describe("Writer", () => {
 
     beforeEach(() => {
       [mayWrite, causes] = [false, []];
-      flushScheduler.mayWriteFirst = () => mayWrite;
       flushScheduler.mayWriteEarly = () => mayWrite;
       flushes.subscribe(handlers);
     });
     afterEach(() => {
       flushes.unsubscribe(handlers);
-      Reflect.deleteProperty(flushScheduler, "mayWriteFirst");
       Reflect.deleteProperty(flushScheduler, "mayWriteEarly");
     });
 
