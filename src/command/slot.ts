@@ -20,22 +20,51 @@ export const NO_SLOT = -1;
 export const MIXED_SLOTS = -2;
 
 const OPENING_BRACE = 0x7b;
+const LAST_ASCII = 0x7f;
 /** Added to a byte that cluster-key-slot must not take for a brace: its checksum reads the low eight bits only. */
 const HIDDEN = 0x100;
 
+/** A list of numbers, which cluster-key-slot accepts, although its types do not say so. */
+interface Numbers {
+  length: number;
+  [place: number]: number;
+}
+
+/** The longest key, in characters, that is copied here: the checksum of a Buffer is faster for longer ones. */
+const SHORT_KEY = 32;
+/**
+ * The bytes of a short key, reused because the creation of a Buffer takes as long as the checksum. All places are
+ * set at first: V8 would turn a list that grows into a hash table, which is twice as slow.
+ */
+const shortKey: Numbers = Object.assign({ length: 0 }, new Array<number>(SHORT_KEY).fill(0));
+
 /** The slot of one key. */
 export function slotOfKey(key: Argument): number {
+  if (typeof key === "string" && key.length <= SHORT_KEY && hasCopied(key)) return slotOfBytes(shortKey);
   // As bytes: cluster-key-slot encodes a lone surrogate differently, and is slower on strings.
   const bytes = typeof key === "string" ? Buffer.from(key) : key;
   const emptyTag = key.indexOf("{}");
   const isWithoutTag = emptyTag >= 0 && key.indexOf("{") === emptyTag;
-  return calculateSlot(isWithoutTag ? withHiddenBraces(bytes) : bytes);
+  return slotOfBytes(isWithoutTag ? withHiddenBraces(bytes) : bytes);
 }
 
-/** Hides the braces from cluster-key-slot, which accepts any list of numbers, although its types do not say so. */
-function withHiddenBraces(bytes: Buffer): Buffer {
-  const numbers = Uint16Array.from(bytes, (byte) => (byte === OPENING_BRACE ? byte + HIDDEN : byte));
-  return numbers as Uint8Array | Uint16Array as Buffer;
+function slotOfBytes(bytes: Numbers): number {
+  return calculateSlot(bytes as Buffer);
+}
+
+/** Copies the characters of the key to `shortKey`, unless they must be encoded or contain `{}`. */
+function hasCopied(key: string): boolean {
+  for (let i = 0; i < key.length; i++) {
+    const character = key.charCodeAt(i);
+    if (character > LAST_ASCII || (character === OPENING_BRACE && key[i + 1] === "}")) return false;
+    shortKey[i] = character;
+  }
+  shortKey.length = key.length;
+  return true;
+}
+
+function withHiddenBraces(bytes: Buffer): Numbers {
+  return Uint16Array.from(bytes, (byte) => (byte === OPENING_BRACE ? byte + HIDDEN : byte));
 }
 
 /** The slot of the first key, or `NO_SLOT`. */

@@ -35,6 +35,7 @@ describe("slot", () => {
   it("of a string is that of its bytes, whatever it contains", () => {
     const text = fc.oneof(
       fc.string(),
+      fc.string({ minLength: 28, maxLength: 36 }),
       fc.string({ unit: "binary" }),
       fc.string({ unit: fc.constantFrom("{", "}", "a", "b", "é", "\ud800") }),
     );
