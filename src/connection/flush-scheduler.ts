@@ -1,7 +1,7 @@
 /**
  * Decides when bytes are written, for all connections of the thread. `writer.ts` asks it and writes. The rule:
  *
- * 1. Commands are written immediately once they are half as many as those in flight on their connection, so the
+ * 1. Commands are written immediately once they are as many as those in flight on their connection, so the
  *    first one of an idle connection is. But since the last write of the thread, four write costs must have passed
  *    for each connection that has commands to write. Otherwise commands are collected.
  * 2. Collected commands are written at the end of the task if nothing was in flight before it, and at the end of
@@ -81,7 +81,7 @@ export class FlushScheduler implements ExitWork {
 
   /** Whether this many commands of a connection may be written before the task continues. */
   mayWriteEarly(gathered: number, inFlight: number): boolean {
-    if (gathered * 2 < inFlight || this.isShared) return false;
+    if (gathered < inFlight || this.isShared) return false;
     const connections = Math.max(1, this.scheduled.length);
     return this.clock() - this.writtenMs >= this.costMs * COSTS_APART * connections;
   }

@@ -319,7 +319,7 @@ export interface SharedOptions extends AnyClientOptions {
   highWaterBytes?: number | undefined;
   /**
    * When the client writes commands. `"adaptive"`: immediately if no command is in flight, otherwise in batches. It
-   * writes a batch during a long task when the batch has half as many commands as are in flight, and at the end of each
+   * writes a batch during a long task when the batch has as many commands as are in flight, and at the end of each
    * task. Client and server then work at the same time. If other programs use the same processor, it writes as
    * `"turn"` does. `"turn"`: only at the end of the task, with the fewest writes.
    * @default "adaptive"

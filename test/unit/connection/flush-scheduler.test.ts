@@ -108,19 +108,19 @@ describe("FlushScheduler", () => {
       write();
       for (let id = 1; id <= 3; id++) writer(id, 5).call();
       compute(0.05);
-      expect(scheduler.mayWriteEarly(50, 100)).to.equal(false);
+      expect(scheduler.mayWriteEarly(100, 100)).to.equal(false);
       compute(0.05);
-      expect(scheduler.mayWriteEarly(50, 100)).to.equal(true);
+      expect(scheduler.mayWriteEarly(100, 100)).to.equal(true);
     });
 
-    it("writes half as many as are in flight, some prices of a write apart", () => {
+    it("writes as many as are in flight, some prices of a write apart", () => {
       write();
-      expect(scheduler.mayWriteEarly(50, 100), "right behind a write").to.equal(false);
+      expect(scheduler.mayWriteEarly(100, 100), "right behind a write").to.equal(false);
       compute(1);
-      expect(scheduler.mayWriteEarly(50, 100)).to.equal(true);
-      expect(scheduler.mayWriteEarly(49, 100), "less than half").to.equal(false);
-      expect(scheduler.mayWriteEarly(1, 2)).to.equal(true);
-      expect(scheduler.mayWriteEarly(1, 3)).to.equal(false);
+      expect(scheduler.mayWriteEarly(100, 100)).to.equal(true);
+      expect(scheduler.mayWriteEarly(99, 100), "fewer").to.equal(false);
+      expect(scheduler.mayWriteEarly(1, 1)).to.equal(true);
+      expect(scheduler.mayWriteEarly(1, 2)).to.equal(false);
     });
 
     it("measures the price of a write: quick ones may follow one another sooner", () => {
@@ -141,10 +141,10 @@ describe("FlushScheduler", () => {
         write(1);
       }
       compute(0.2);
-      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([false, false]);
+      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(100, 100)]).to.deep.equal([false, false]);
       for (let i = 0; i < 100; i++) write(1);
       compute(0.2);
-      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([true, true]);
+      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(100, 100)]).to.deep.equal([true, true]);
     });
 
     it("does not take waiting for events for lack of a processor", () => {
