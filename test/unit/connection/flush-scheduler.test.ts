@@ -141,7 +141,10 @@ describe("FlushScheduler", () => {
         write(1);
       }
       compute(0.2);
-      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(100, 100)]).to.deep.equal([false, false]);
+      expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(100, 100)]).to.deep.equal([
+        false,
+        false,
+      ]);
       for (let i = 0; i < 100; i++) write(1);
       compute(0.2);
       expect([scheduler.mayWriteEarly(1, 0), scheduler.mayWriteEarly(100, 100)]).to.deep.equal([true, true]);
