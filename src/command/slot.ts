@@ -8,6 +8,7 @@
  */
 
 import calculateSlot from "cluster-key-slot";
+import { ASCII } from "../protocol/ascii";
 import type { Argument } from "../protocol/resp-types";
 import type { CommandSpec } from "./command-spec";
 import { firstKeyPosition, keyPositions } from "./key-positions";
@@ -19,8 +20,7 @@ export const NO_SLOT = -1;
 /** The keys of the command are in different slots. */
 export const MIXED_SLOTS = -2;
 
-const OPENING_BRACE = 0x7b;
-const LAST_ASCII = 0x7f;
+const { OPENING_BRACE, LAST } = ASCII;
 /** Added to a byte that cluster-key-slot must not take for a brace: its checksum reads the low eight bits only. */
 const HIDDEN = 0x100;
 
@@ -56,7 +56,7 @@ function slotOfBytes(bytes: Numbers): number {
 function hasCopied(key: string): boolean {
   for (let i = 0; i < key.length; i++) {
     const character = key.charCodeAt(i);
-    if (character > LAST_ASCII || (character === OPENING_BRACE && key[i + 1] === "}")) return false;
+    if (character > LAST || (character === OPENING_BRACE && key[i + 1] === "}")) return false;
     shortKey[i] = character;
   }
   shortKey.length = key.length;

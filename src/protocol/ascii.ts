@@ -11,4 +11,6 @@ export const ASCII = {
   MINUS: 45,
   ZERO: 48,
   COLON: 58,
+  OPENING_BRACE: 123,
+  LAST: 127,
 } as const;

@@ -11,7 +11,7 @@ import { countDigits, writeDigits } from "./numbers";
 import { type OutputBuffer, REFERENCE_FROM_BYTES } from "./output-buffer";
 import type { Argument } from "./resp-types";
 
-const { ASTERISK, CR, DOLLAR, LF, ZERO } = ASCII;
+const { ASTERISK, CR, DOLLAR, LAST, LF, ZERO } = ASCII;
 
 /** The longest strings that a loop writes (benchmarks/micro/encoder.ts); at most two digits. */
 const LOOP_LENGTH = 32;
@@ -76,7 +76,7 @@ function writeShortAscii(bytes: Buffer, at: number, text: string): number {
     bits |= unit;
     bytes[i + k] = unit;
   }
-  if (bits > 0x7f) return 0;
+  if (bits > LAST) return 0;
   i += size;
   bytes[i] = CR;
   bytes[i + 1] = LF;
