@@ -224,6 +224,21 @@ describe("sluice/otel", function () {
       expect(names()).to.deep.equal([]);
     });
 
+    for (const enableAutoPipelining of [false, true])
+      it(`CLIENT CACHING belongs to the request of its read, automatic batches: ${enableAutoPipelining}`, async () => {
+        const cached = fixture.connectDirectly({ cache: true, enableAutoPipelining });
+        await untilReady(cached);
+        start({ spans: "command" });
+        const requests = await Promise.all(
+          ["text", "another", "third"].map((key) => inRequest(() => cached.get(key))),
+        );
+        const children = spans().filter(({ name }) => name !== "request");
+        for (const request of requests) {
+          const own = children.filter(({ parentSpanContext }) => parentSpanContext?.spanId === request);
+          expect(own.map(({ name }) => name)).to.have.members(["CLIENT", "GET"]);
+        }
+      });
+
     it("minDurationMs leaves out what was quick, requireParent what has no parent", async () => {
       start({ minDurationMs: 200 });
       await redis.get("a");
