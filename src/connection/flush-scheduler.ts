@@ -1,28 +1,30 @@
 /**
- * Decides when bytes are written, for all connections of the thread. `writer.ts` asks it and writes. The rule:
+ * Decides when bytes are written, for all connections of the thread. `writer.ts` asks it and writes. Rules:
  *
- * 1. Commands are written immediately once they are as many as those in flight on their connection, so the
- *    first one of an idle connection is. But since the last write of the thread, four write costs must have passed
- *    for each connection that has commands to write. Otherwise commands are collected.
+ * 1. Commands are written immediately once they are at least as many as those in flight on their connection.
+ *    An idle connection therefore writes its first command immediately. The time since the last write of the
+ *    thread must be at least four write costs for each connection with commands to write. Otherwise commands
+ *    are collected.
  * 2. Collected commands are written at the end of the task if nothing was in flight before it, and at the end of
  *    the event-loop turn in any case.
- * 3. Only sentence 2 applies with `flushPolicy: "turn"`, to custom streams (which may answer within `write`), and
+ * 3. Only rule 2 applies with `flushPolicy: "turn"`, to custom streams (which may answer within `write`), and
  *    while other programs or the server compete for the thread's processor.
  *
  * `writer.ts` bounds the memory in addition: 8,192 unsent commands are written early in any case, and a flush ends
  * at `highWaterBytes`; the rest follows in the next turn.
  *
- * A task is one callback of the event loop with its microtasks. Sentence 1 lets client and server work at the
+ * A task is one callback of the event loop with its microtasks. Rule 1 lets client and server work at the
  * same time. On a shared processor they cannot, and an early write only makes the kernel switch between them.
  *
  * Connections are flushed in the order in which they were first scheduled. A flush at the end of the task
- * includes the connections that were scheduled before, so a write of one client leaves the process before a
- * later one of another.
+ * includes the connections that were scheduled before, so commands of one client are written before later
+ * commands of another.
  */
 
 import { atExit, type ExitWork } from "../util/at-exit";
+import { type ProcessorTimes, processorTimes } from "../util/processor-times";
 import { sharesTimers } from "../util/runtime";
-import { atTurnEnd, clockMs, nextTick, threadTimes } from "../util/scheduling";
+import { atTurnEnd, clockMs, nextTick } from "../util/scheduling";
 import { throwLater } from "../util/user-code";
 
 export interface Flushable {
@@ -37,15 +39,15 @@ export interface Flushable {
 /** The gap between early writes, in costs of a write: writes then take at most a fifth of the thread's time. */
 const COSTS_APART = 4;
 /**
- * In ms: the upper limit of the cost of a write, and its value before the first measurement. A loaded machine
- * measured 5 to 25 µs.
+ * In ms: the upper limit of the cost of a write, and its value before the first measurement. On a loaded
+ * machine, a write took 5 to 25 µs.
  */
 const MOST_COST_MS = 0.025;
 /** The factor by which the least measured cost rises with each write, so that an old one is forgotten. */
 const FORGETTING = 1.01;
 /** In ms: the interval between checks whether the processor is shared. A check takes about 2 µs. */
 const LOOK_MS = 20;
-/** A thread that computes in less than this share of its non-idle time shares its processor (decision 0014). */
+/** The processor is shared if the thread runs in less than this share of the time in which it is ready to run. */
 const LEAST_SHARE = 0.85;
 
 export class FlushScheduler implements ExitWork {
@@ -56,13 +58,13 @@ export class FlushScheduler implements ExitWork {
   private isTurnEndScheduled = false;
   /** When the last write ended. */
   private writtenMs = 0;
-  /** The least recent cost of a write. */
+  /** The smallest of the recent costs of a write. */
   private costMs = MOST_COST_MS;
   /** The processor was shared at the last check. */
   private isShared = false;
   private lookedMs = 0;
-  private computedMs = 0;
-  private idleMs = 0;
+  private ranMs = 0;
+  private waitedMs = 0;
   private readonly onTaskEnd = (): void => {
     this.isTaskEndScheduled = false;
     this.flushFirst(this.dueCount);
@@ -72,11 +74,11 @@ export class FlushScheduler implements ExitWork {
     this.flushFirst(this.scheduled.length);
   };
 
-  /** @param watchesExit At the exit of the process it writes the issued commands. */
+  /** @param watchesExit Whether it writes the issued commands when the process exits. */
   constructor(
     private watchesExit = false,
     private readonly clock: () => number = clockMs,
-    private readonly times: { computedMs(): number; idleMs(): number } = threadTimes,
+    private readonly times: () => ProcessorTimes | null = processorTimes,
   ) {}
 
   /** Whether this many commands of a connection may be written before the task continues. */
@@ -124,19 +126,20 @@ export class FlushScheduler implements ExitWork {
     this.flushFirst(place < 0 ? this.scheduled.length : place);
   }
 
-  /** Flushes the connections up to `one`, whose later commands are written after those of the others. */
+  /** Flushes `one` and the connections that were scheduled before it. */
   flushThrough(one: Flushable): void {
     this.flushFirst(this.scheduled.indexOf(one) + 1);
   }
 
   private look(nowMs: number): void {
-    const computedMs = this.times.computedMs();
-    const idleMs = this.times.idleMs();
-    const busyMs = nowMs - this.lookedMs - (idleMs - this.idleMs);
-    this.isShared = computedMs - this.computedMs < busyMs * LEAST_SHARE;
     this.lookedMs = nowMs;
-    this.computedMs = computedMs;
-    this.idleMs = idleMs;
+    const times = this.times();
+    if (times === null) return;
+    const ranMs = times.ranMs - this.ranMs;
+    const waitedMs = times.waitedMs - this.waitedMs;
+    this.isShared = ranMs < (ranMs + waitedMs) * LEAST_SHARE;
+    this.ranMs = times.ranMs;
+    this.waitedMs = times.waitedMs;
   }
 
   private scheduleTurnEnd(): void {
@@ -155,7 +158,7 @@ export class FlushScheduler implements ExitWork {
       try {
         one.flush();
       } catch (error) {
-        // It must not stop the others.
+        // An error of one connection must not stop the others.
         throwLater(error);
       }
     }

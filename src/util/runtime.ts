@@ -15,3 +15,6 @@ export const readsInPlace = !isWorkers;
  * they must not be used by another request, and they end with it.
  */
 export const sharesTimers = !isWorkers;
+
+/** Deno asks its user before it reads a file of the system. */
+export const readsSystemFiles = process.platform === "linux" && !isWorkers && !("Deno" in globalThis);

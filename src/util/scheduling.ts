@@ -48,18 +48,6 @@ const timekeeper: Pick<typeof ownPerformance, "now"> =
 export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
 /** Milliseconds since 1970. Unlike `clockMs` it continues while the system is suspended. */
 export const dateMs: () => number = Date.now;
-/** That of Workers throws. */
-const cpuUsage = sharesTimers ? process.cpuUsage?.bind(process) : undefined;
-/** Processor and idle times of this process since it started, in ms; NaN on runtimes that do not report them. */
-export const threadTimes = {
-  /** The CPU time of all its threads. */
-  computedMs(): number {
-    const { user, system } = cpuUsage?.() ?? { user: Number.NaN, system: Number.NaN };
-    return (user + system) / 1000;
-  },
-  /** The time in which this thread has waited for events. */
-  idleMs: (): number => ownPerformance.nodeTiming?.idleTime ?? Number.NaN,
-};
 
 /** Sockets look up `process.nextTick` when it is used: with a faked one they would never connect. */
 export function withOwnTicks<T>(work: () => T): T {

@@ -55,7 +55,7 @@ const ADDRESS = /^(?:redis|rediss|valkey|valkeys|unix):/i;
 
 /** Shorter options resemble too many other names, unless only letter case differs. */
 const SHORTEST = 8;
-/** One letter in so many may differ. */
+/** One letter in this many may differ. */
 const LETTERS_FOR_A_MISTAKE = 6;
 
 /** A cluster client also reads these beside `redisOptions`. */
@@ -97,8 +97,6 @@ function warnAboutName(name: string, advice: string): void {
 }
 
 function adviceOn(name: string, value: unknown, options: object): string | undefined {
-  if (name === "connections" && dividesConnections(value))
-    return "send large values over a second client: redis.duplicate()";
   if (name === "url" || name === "connectionString") return adviceOnUrl(value, options);
   if (name === "hostname") return hasAddress(options) ? undefined : MEANS_HOST;
   if (name === "socket") return adviceOnSocket(value);
@@ -125,11 +123,6 @@ function adviceOnSocket(socket: unknown): string | undefined {
   const isOption = (name: string): boolean => KNOWN.has(name) || name === "reconnectStrategy";
   if (!Object.keys(socket).some(isOption)) return undefined;
   return "set host, port, path, tls, connectTimeout and retryStrategy beside the other options";
-}
-
-/** The option that divided commands among several connections in prerelease versions; see decision 0015. */
-function dividesConnections(value: unknown): boolean {
-  return typeof value === "object" && value !== null && ("lanes" in value || "bulk" in value);
 }
 
 export function meantBy(name: string): string | undefined {

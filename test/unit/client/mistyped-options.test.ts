@@ -73,16 +73,6 @@ describe("mistyped options", () => {
     ]);
   });
 
-  it("name a second client in the place of connections for large values", async () => {
-    const [warning] = await warningsOf(
-      () => void resolveRedisOptions([{ connections: { bulk: 1 } } as object]),
-    );
-    expect(warning?.message).to.include('"connections" is unknown').and.to.include("redis.duplicate()");
-    expect(await warningsOf(() => void resolveRedisOptions([{ connections: 5 } as object]))).to.deep.equal(
-      [],
-    );
-  });
-
   it("name the option of this client in the place of another client's", async () => {
     const foreign: [options: object, meant: string][] = [
       [{ url: "redis://example.org" }, "new Redis(url, options)"],

@@ -77,18 +77,22 @@ describe("FlushScheduler", () => {
 
   describe("before the end of the run", () => {
     let nowMs: number;
-    let computedMs: number;
-    let idleMs: number;
+    let ranMs: number;
+    let waitedMs: number;
+    let isKnown: boolean;
     beforeEach(() => {
-      [nowMs, computedMs, idleMs] = [1000, 1000, 0];
-      const times = { computedMs: () => computedMs, idleMs: () => idleMs };
-      scheduler = new FlushScheduler(false, () => nowMs, times);
+      [nowMs, ranMs, waitedMs, isKnown] = [1000, 1000, 0, true];
+      scheduler = new FlushScheduler(
+        false,
+        () => nowMs,
+        () => (isKnown ? { ranMs, waitedMs } : null),
+      );
     });
 
-    /** The thread has computed alone for so long. */
+    /** The thread has computed for this time without an interruption. */
     function compute(ms: number): void {
       nowMs += ms;
-      computedMs += ms;
+      ranMs += ms;
     }
 
     function write(priceMs = 0.005): void {
@@ -135,9 +139,10 @@ describe("FlushScheduler", () => {
     });
 
     it("writes nothing early while others use the processor, and does again when they are gone", () => {
-      // Half of the time in which it did not wait, the thread had no processor.
+      // Half of the time in which it was ready to run, the thread had no processor.
       for (let i = 0; i < 100; i++) {
         nowMs += 1;
+        waitedMs += 1;
         write(1);
       }
       compute(0.2);
@@ -153,17 +158,17 @@ describe("FlushScheduler", () => {
     it("does not take waiting for events for lack of a processor", () => {
       for (let i = 0; i < 100; i++) {
         nowMs += 10;
-        idleMs += 10;
         write();
       }
       compute(1);
       expect(scheduler.mayWriteEarly(1, 0)).to.equal(true);
     });
 
-    it("writes early on runtimes that do not know these times", () => {
-      computedMs = Number.NaN;
+    it("writes early on systems that do not report these times", () => {
+      isKnown = false;
       for (let i = 0; i < 100; i++) {
         nowMs += 10;
+        waitedMs += 10;
         write();
       }
       compute(1);
