@@ -48,7 +48,7 @@ interface SharedText {
   readonly end: string;
 }
 
-/** The parts that were used last. Without them, each text would keep a string in memory for each of its pieces. */
+/** The parts of the last text are reused, because otherwise each text would keep its pieces in memory. */
 let latest: SharedText | null = null;
 
 function whereItWas(details: TimeoutDetails): string {

@@ -3,7 +3,7 @@
  */
 
 import type { Command } from "../../src/command/command";
-import { TALLY, Tally } from "../../src/command/promise-completion";
+import { CALL_COUNTS, CallCounts } from "../../src/command/promise-completion";
 import { Pipeline } from "../../src/pipeline/pipeline";
 import { SEND_BATCH, TRACE_BATCH } from "../../src/pipeline/pipeline-run";
 import { report } from "./measure";
@@ -13,7 +13,7 @@ const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 const host = {
   options: {},
   isCluster: false,
-  [TALLY]: new Tally(),
+  [CALL_COUNTS]: new CallCounts(),
   [TRACE_BATCH]: () => null,
   [SEND_BATCH](commands: readonly Command[]): void {
     for (const command of commands) command.fulfil("OK", SHAPE);

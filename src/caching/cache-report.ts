@@ -28,7 +28,7 @@ export interface CacheStats {
   readonly bytes: number;
 }
 
-/** Not less than the interval at which a hit reads the clock: the first hit after an idle period is noticed. */
+/** At least the interval at which a hit reads the clock, so that the first hit after a pause is noticed. */
 const INTERVAL_MS = 100;
 const COUNTED = ["hits", "misses", "joined", "stores", "evictions", "invalidations"] as const;
 

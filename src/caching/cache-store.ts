@@ -1,13 +1,13 @@
 /**
  * The replies of a cache: for each key a node with the replies that depend on it, and all replies in one list
  * for eviction. The list follows SIEVE: a reply that is used again gets a mark and keeps its place, so a hit
- * moves nothing. The memory is bounded in bytes, keys and bookkeeping counted.
+ * moves nothing. The memory limit in bytes includes keys and bookkeeping.
  *
  *   keys:  Map  key -> KeyNode -> its CachedReplies      by command and arguments
  *   order: Set  oldest, ... , hand, ... , newest
  *
- * On a cluster the nodes of each slot are in a set too, so that a slot that has another owner is dropped without
- * a search through the others.
+ * On a cluster the nodes of each slot are in a set too, so that a slot that has moved is dropped without a search
+ * through all nodes.
  *
  * A node that was dropped is never found again: `has` is false for it.
  */
@@ -23,10 +23,10 @@ const REPLY_BYTES = 280;
 const NODE_BYTES = 192;
 /** The most replies of a key that are compared one by one; more are found by their signature. */
 const MANY_REPLIES = 8;
-/** Shorter texts are never parts of longer ones, which they would keep in memory. */
+/** In characters: V8 copies shorter substrings, so they do not keep the original string in memory. */
 const LEAST_SLICE = 13;
 
-/** The question of a command, as it is sent. Its first argument is its first key. */
+/** A read as it is sent. Its first argument is its first key. */
 export interface Question {
   readonly spec: CommandSpec;
   readonly args: readonly string[];
@@ -34,7 +34,7 @@ export interface Question {
 }
 
 export class KeyNode {
-  /** Its replies; by signature once they are many. */
+  /** Its replies; a map by signature if there are more than `MANY_REPLIES`. */
   replies: CachedReply[] | Map<string, CachedReply> = [];
   /** Reads of the key that are in flight, and replies under other keys that depend on it. */
   uses = 0;
@@ -82,7 +82,7 @@ export interface CachedReply extends Question, Content {
 }
 
 export class CacheStore {
-  /** Bytes of memory that the replies take, about. */
+  /** The estimated memory of replies and keys, in bytes. */
   bytes = 0;
   evictions = 0;
   private nodes = new Map<string, KeyNode>();
@@ -113,7 +113,7 @@ export class CacheStore {
     return others.length === 0 || others.every((one) => this.has(one));
   }
 
-  /** The reply to a call with these arguments, which may be invalid; numbers compare as their texts. */
+  /** The reply to a call with these arguments. It may be invalid. Numbers are compared as text. */
   find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const node = this.nodes.get(key);
     if (node === undefined) return null;
@@ -162,7 +162,7 @@ export class CacheStore {
     const { spec, wantsBuffers } = question;
     const { value, connection, bornMs, expiresAtMs } = content;
     const mapper = spec.replyMapper;
-    // Without a spread, which takes half of the time of a miss.
+    // No spread, because it would take half of the time of a miss.
     const reply: CachedReply = {
       spec,
       args,

@@ -57,7 +57,7 @@ export interface CacheSettings {
 }
 
 export interface CacheDeps {
-  /** Keys have changed, as callers name them; null: all may have. */
+  /** Keys have changed, given without the key prefix; null: all keys may have changed. */
   onInvalidated(keys: string[] | null): void;
   /** The connection no longer reports changes. */
   onTrackingEnded(): void;
@@ -126,7 +126,7 @@ export class ClientCache implements Dispatcher {
     return this.isUsable(reply) ? this.hit(reply) : null;
   }
 
-  /** Lists, bytes, and several keys under a prefix: looked up in the form in which they would be sent. */
+  /** Looks up calls with lists, bytes, or several keys under a prefix in the form in which they would be sent. */
   private lookAsSent(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const { prefix } = this;
     if (prefix === null || (prefix === "" && args.every((arg) => typeof arg !== "object"))) return null;
@@ -153,7 +153,7 @@ export class ClientCache implements Dispatcher {
 
   private hit(reply: CachedReply): CachedReply {
     reply.isVisited = true;
-    // A caller that awaits only hits never lets the event loop turn, so its clock would stand still.
+    // A caller that awaits only hits never lets the event loop turn, so the timer of the tick would never fire.
     if ((++this.counts.hits & HITS_A_TICK) === 0) reply.connection.nowMs = Number.POSITIVE_INFINITY;
     return reply;
   }
@@ -186,7 +186,7 @@ export class ClientCache implements Dispatcher {
     this.tell(named);
   }
 
-  /** @param connection That of a cluster node; null: the only one, and all replies arrived over it. */
+  /** @param connection The lost connection of a cluster node; null: the only connection of the client. */
   onLost(connection: TrackedConnection | null): void {
     const { size } = this.store;
     if (connection !== null) this.store.dropConnection(connection);
@@ -224,7 +224,7 @@ export class ClientCache implements Dispatcher {
     this.store.release(read.nodes);
     for (const follower of read.followers) {
       if (follower.isSettled) continue;
-      // A timeout or a lost connection says nothing about the commands that joined it.
+      // A timeout or a lost connection of the read is no result for the commands that joined it.
       if (error instanceof ReplyError) follower.fail(copyError(error));
       else this.dispatch(follower);
     }
@@ -284,7 +284,7 @@ export class ClientCache implements Dispatcher {
     const { settings } = this;
     const ttlMs = command.extra?.cacheTtlMs ?? settings.ttlMs;
     const bornMs = clockMs();
-    // A reply may be as old as its question, and the question no older than a stored reply may be.
+    // A shared reply may be as old as its read, so the read must not be older than a stored reply may be.
     const sinceMs = bornMs - Math.min(ttlMs, settings.maxStaleMs);
     const text = textOfQuestion(question);
     const underWay = this.reads.get(text);
@@ -332,7 +332,7 @@ export class ClientCache implements Dispatcher {
     read.kept = this.store.add(nodes, question, content);
   }
 
-  /** Keys have changed; those outside of the prefix are keys of other programs. */
+  /** Reports changed keys. Keys without the prefix belong to other programs. */
   private tell(keys: readonly string[]): void {
     const prefix = this.prefix ?? "";
     const named = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));

@@ -104,7 +104,7 @@ export class Changes {
   }
 }
 
-/** The keys that a command may change, as far as replies about them can be stored. */
+/** The keys that a command may change, as text. No replies are stored for keys that are not valid UTF-8. */
 function changedKeys({ spec, args }: Command): string[] {
   return keyPositions(spec, args).map((position) => sentTextOf(args[position] as Argument));
 }

@@ -23,7 +23,7 @@ export class PendingRead implements TrackedRead {
     for (const node of nodes) node.uses++;
   }
 
-  /** Counted from when the read was issued, which is earlier than the reply about the time to live. */
+  /** Counts from the issue of the read, so the reply expires no later than its key. */
   onTimeToLive(ms: number): void {
     const { kept } = this;
     if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, this.bornMs + ms);

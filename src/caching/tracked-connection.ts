@@ -17,14 +17,14 @@ import { clockMs, startTimer } from "../util/scheduling";
 const LONGEST_TICK_MS = 50;
 const TICKS = 20;
 
-/** Where commands go straight to a connection. */
+/** Tells whether commands are passed directly to a connection. */
 export interface Gate {
   /** The connection; null while commands need inspection, wait, or are refused. */
   readonly direct: Dispatcher | null;
 }
 
 export class TrackedConnection {
-  /** A time that has not passed yet; infinite: call `renew`. */
+  /** An upper bound of the present time; infinite: call `renew`. */
   nowMs = Number.POSITIVE_INFINITY;
   /** The server has agreed to report changes. */
   isTracking = false;

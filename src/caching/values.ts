@@ -32,7 +32,7 @@ export function keptFrom(value: unknown): unknown {
     return () => Buffer.from(bytes as string, "latin1");
   }
   const own = shallowCopy(value);
-  // A look at each element of the copy would double the time.
+  // Checking each element for each copy would double the time.
   if (!Object.values(own).some(isObject)) return () => shallowCopy(own);
   const copyEach = (copy: Record<string, unknown>, copied: (element: unknown) => unknown): object => {
     for (const field of Object.keys(copy)) copy[field] = copied(copy[field]);

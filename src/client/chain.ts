@@ -68,7 +68,7 @@ export const PARTS: unique symbol = Symbol("parts");
 
 export interface ChainDeps extends LeaseOwner, ReplicaOwner, TraceSource {
   readonly events: MergerOwner;
-  /** The entry of the chain is another dispatcher now. */
+  /** Called when the first dispatcher of the chain changes. */
   onEntry(top: Dispatcher): void;
 }
 
@@ -78,7 +78,7 @@ export class Chain {
   /** Null until an option or a pipeline asks for merging. */
   merger: Merger | null = null;
   readonly caching: Caching | null;
-  /** Of a client with a cache, or of a cluster node whose cluster has one. */
+  /** Null unless the client, or the cluster of this node, has a cache. */
   tracker: LinkTracker | null;
   private bottom: Dispatcher;
   /** The extra connections; null until the first use. */

@@ -1,7 +1,7 @@
 /**
  * Reports the work of one client to the tracing channels and the debug output: written commands, transactions,
- * connection attempts. Allocates nothing without a subscriber. Addresses are the configured ones; behind
- * Sentinel, which has none configured, the address of the reported server.
+ * connection attempts. Allocates nothing without a subscriber. It reports the configured address, or with
+ * Sentinel the address of the connected server.
  */
 
 import { AsyncResource } from "node:async_hooks";
@@ -44,10 +44,10 @@ const commandDebug = debugLog("command");
 const connectionDebug = debugLog("connection");
 const pipelineDebug = debugLog("pipeline");
 
-/** The async scope of commands of a connection itself, which the current call did not cause. */
+/** The async scope of commands that a connection sends itself, independently of the current call. */
 const OF_NO_CALL = new AsyncResource("sluice.connection", { requireManualDestroy: true });
 
-/** Treated as one host, because a name such as localhost may resolve to either address. */
+/** Loopback addresses count as one host, because a name such as localhost may resolve to any of them. */
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.0\.0\.1)$/;
 
 export interface TracedClient {
@@ -70,7 +70,7 @@ export function tracePipeline(run: BatchFacts, source: TraceSource): PipelineObs
 /** Reports a single call to `sluice/otel`, if it is active. Its errors must not reach the caller. */
 export function tellCall(command: Command, completion: PromiseCompletion, source: TraceSource): void {
   const end = quietly(() => hooks.call?.(command.spec.lowerName, command.args, source));
-  if (end) completion.tally = end;
+  if (end) completion.callCounts = end;
 }
 
 export function tellGathered(ms: number, source: TraceSource): void {
@@ -107,7 +107,7 @@ export class ClientTracer implements CommandWriter {
   /** The scope of the current attempt, in which the commands of the handshake are issued. */
   private connecting: AsyncResource | null = null;
   private reason: Error | undefined;
-  /** Read once for each connection: reading the environment takes longer than a flush may. */
+  /** Read once for each connection, because reading the environment is too slow for each flush. */
   isLogging = false;
   isLoggingBatches = false;
   private work: ConnectionContext | null = null;

@@ -30,7 +30,7 @@ import { withoutStack } from "../util/without-stack";
 import { DEFAULT_BLOCKING_GRACE_MS, type RedisOptions } from "./options/redis-options";
 import { OF_EVENTS } from "./reserved-names";
 
-// The link needs it when a blocking call times out, and a file may be out of reach then.
+// The link needs the class when a blocking call times out. Loading its file could fail at that time.
 unblocking.provide({ Unblocker });
 
 export type LimitOptions = Readonly<
@@ -119,7 +119,7 @@ export class Limiter {
       this.limitBlocking(command, blockingTimeout);
   }
 
-  /** How long the command asks the server to hold it; 0: not at all. */
+  /** The time in ms for which the server may hold the command; 0 if the command does not block. */
   private heldMs({ spec, args }: Command): number {
     if ((spec.flags & CommandFlag.Blocking) === 0) return 0;
     const ownMs = heldTimeMs(spec, args);
@@ -186,7 +186,7 @@ function giveUp(
   const isSent = sent.state === CommandState.Sent;
   const queuedUntilMs = isSent && sent.extra !== null ? sent.extra.sentAtMs : nowMs;
   const { commandsAhead, bytesAhead, server } = context.positionOf(sent);
-  // No spread: a timer or a signal may end many commands together.
+  // No object spread, because a timer or a signal may reject many commands at the same time.
   const details: TimeoutDetails = {
     phase: !isSent ? "queued" : bytesAhead > 0 ? "sent" : "waiting",
     mayHaveRun: isSent || sent.mayHaveRun,
@@ -236,7 +236,7 @@ export class CommandLimit extends Limit implements Limited {
 
   override onExpired(): void {
     const { heldMs, context } = this;
-    // The limit of `with()` is the caller's own.
+    // Maintenance does not extend a limit of `with()`.
     const leftMs = heldMs !== null && context.isRelaxed ? RELAXED_CHECK_MS : this.leftMs(heldMs ?? 0);
     if (leftMs <= 0)
       giveUp(this, userClockMs(), (details) => new CommandTimeoutError(details, heldMs === null));

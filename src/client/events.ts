@@ -6,7 +6,7 @@ import { type Message, MessagePart } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 
-/** For readers of messages: the server refuses a subscribed name from now on. */
+/** Tells the readers of messages that the server refuses a name, even one that it had accepted before. */
 export function emitRefusal(client: EventEmitter, kind: SubscriptionKind, name: Buffer, error: Error): void {
   callUser(() => client.emit("nameRefused", kind, String(name), error));
 }
@@ -20,7 +20,7 @@ const BUFFER_EVENTS = {
 
 const { Pattern, Channel, Payload } = MessagePart;
 
-/** A published message: as text for listeners for text, then as Buffers. Patterns remain text. */
+/** Emits a published message as text, then as Buffers, if there are listeners. Patterns remain text. */
 export function emitMessage(client: EventEmitter, message: Message): void {
   const { kind } = message;
   if (client.listenerCount(kind) > 0)

@@ -48,7 +48,7 @@ export class TimeLimit {
   }
 }
 
-/** Sends QUIT after all other commands. The leased connections and those of replicas leave together with the client. */
+/** Sends QUIT after all other commands, also over leased connections and the connections to replicas. */
 export function quit(client: QuittingClient, wantsBuffers: boolean): Promise<unknown> {
   const { leases, replicas } = client[PARTS];
   const left = leases?.leave();
@@ -73,7 +73,7 @@ function quitServer(client: QuittingClient, wantsBuffers: boolean): Promise<unkn
 
 export async function quitWithin(client: QuittingClient, { timeout }: QuitOptions): Promise<QuitReport> {
   const { [PARTS]: parts } = client;
-  // The report includes commands that wait behind `bounds`.
+  // Dispatches the commands that `bounds` holds back, so that the report includes them.
   parts.letGo();
   const left = quit(client, false).then(
     () => null,

@@ -10,7 +10,7 @@ const EXACT: readonly MergeableCommand[] = ["hget", "sismember", "zscore"];
 /** Commands that can be merged. `get`, `set`, `hmset` and the pushes are merged only if they are named. */
 export type MergeableCommand = (typeof MERGEABLE)[number];
 
-/** `true`: the commands with exact replies for every content of the keys: `hget`, `sismember` and `zscore`. */
+/** `true` selects `hget`, `sismember` and `zscore`, whose replies are exact for any content of the keys. */
 export type MergeChoice = boolean | readonly MergeableCommand[];
 
 export const mergers = new LatePart(

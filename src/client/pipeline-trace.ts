@@ -119,7 +119,7 @@ function countNames(run: BatchFacts): Record<string, number> | null {
 
 function countErrors(rows: Rows): Record<string, number> {
   const counts = new Map<string, number>();
-  // `forEach` passes over the rows that a bulk does not keep.
+  // `forEach` skips the rows that a bulk does not keep.
   rows.forEach(([error, result]) => {
     // A result may hold the errors of the members of a transaction.
     for (const one of [error, ...(Array.isArray(result) ? result : [])])

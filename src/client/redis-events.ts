@@ -72,7 +72,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
     return this.supervisor?.takeover ?? null;
   }
 
-  /** Does not call the function of the options while another connection waits for its result. */
+  /** Calls the `credentials` function of the options, or joins the pending call of another connection. */
   credentials(
     reason: Parameters<LinkDeps["credentials"]>[0] = "connect",
   ): ReturnType<LinkDeps["credentials"]> {
@@ -113,7 +113,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
     });
     this.supervisor?.onStatus?.(status);
     if (status === "end" && parts?.leases) {
-      // Leased connections that are leaving answer their commands first.
+      // Leased connections that have sent QUIT still receive the replies to their commands.
       this.settleWaiting(parts.leases.close(({ link }) => link.session.isQuitting));
     }
   }

@@ -11,7 +11,7 @@ import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redac
 import { type BatchObserver, OBSERVE } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, type ChainDeps, loadParts, PARTS } from "./chain";
-import { CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
+import { CALL_COUNTS, CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE } from "./client-base";
 import { ClientTracer, flushesSoFar, isPatched, noteClient, type TraceSource } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { type FailoverReport, makeConnector, readFailover } from "./connectors";
@@ -69,7 +69,7 @@ interface RedisListeners extends ClientListeners, Record<Exclude<RedisStatus, "r
   reconnecting: (delayMs: number) => void;
   select: (db: number) => void;
   busy: (error: Error) => void;
-  /** Another one of several databases is used. */
+  /** The client has switched to another of its databases. */
   failover: (report: FailoverReport) => void;
   /** A connection to a replica has failed. */
   "node error": (error: Error, replica: string) => void;
@@ -315,7 +315,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
     return leasing.get().withConnection<Mode, Value>(this, work, options);
   }
 
-  /** One server ignores the slot. */
+  /** A client of one server ignores the slot. */
   override [LEND](_slot: () => number, terms: LendTerms): Promise<Loan> {
     const { [PARTS]: parts } = this;
     return parts.openLeases().take(() => {}, { ...terms, notes: parts.replicas?.makeNotes() });
@@ -358,7 +358,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
     const { auto, admission, caching } = this[PARTS];
     return Object.freeze({
       ...linkStatsOf(this),
-      commands: readCommands(this[TALLY], caching?.cache.answeredCalls ?? 0),
+      commands: readCommands(this[CALL_COUNTS], caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
       cache: caching && Object.freeze(caching.cache.stats()),
@@ -387,7 +387,7 @@ export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
   return readLink(redis[LINK], redis[EVENTS].counts, { gathered, lease, server, status: redis.status });
 }
 
-/** The client as its tracers and dispatchers see it. A class, because every client has one. */
+/** The client as its tracers and dispatchers see it. It is a class so that clients share its methods. */
 class RedisView implements TraceSource, ChainDeps {
   constructor(
     private readonly redis: Redis,
@@ -395,8 +395,8 @@ class RedisView implements TraceSource, ChainDeps {
     readonly events: RedisEvents,
   ) {}
 
-  get tally(): TraceSource["tally"] {
-    return this.redis[TALLY];
+  get callCounts(): TraceSource["callCounts"] {
+    return this.redis[CALL_COUNTS];
   }
 
   get isLogging(): boolean {
@@ -416,7 +416,7 @@ class RedisView implements TraceSource, ChainDeps {
   }
 
   server(): ReturnType<TraceSource["server"]> {
-    // A call to a client with replicas may run at any of them.
+    // With replicas, a call may run on any of the servers.
     const socket = this.redis[PARTS].replicas === null ? this.redis.stream : NO_PEER;
     const { remoteAddress: peerAddress, remotePort: peerPort } = socket ?? NO_PEER;
     return { ...this.events.tracer.server(), peerAddress, peerPort };

@@ -2,7 +2,7 @@
 
 import type { CacheStats } from "../caching/cache-report";
 import type { Command } from "../command/command";
-import type { Tally } from "../command/promise-completion";
+import type { CallCounts } from "../command/promise-completion";
 import { bytesOf } from "../command/size";
 import type { ConnectionCounts } from "../connection/connection-counts";
 import type { FailoverStats } from "../failover/monitor";
@@ -177,7 +177,10 @@ interface Surroundings {
 }
 
 /** @param answered Calls that a cache has answered before they became commands. */
-export function readCommands({ issued, fulfilled, failed, errors }: Tally, answered: number): CommandStats {
+export function readCommands(
+  { issued, fulfilled, failed, errors }: CallCounts,
+  answered: number,
+): CommandStats {
   return Object.freeze({
     issued: issued + answered,
     fulfilled: fulfilled + answered,
@@ -221,7 +224,7 @@ interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bou
   /** Of all current and former nodes. */
   readonly counts: ConnectionCounts;
   readonly redirects: RedirectStats;
-  /** Commands that wait above the nodes. */
+  /** Commands that are not assigned to a node yet. */
   readonly waiting: readonly Command[];
 }
 

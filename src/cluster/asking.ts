@@ -11,7 +11,7 @@ export function askingFor(command: Command): Command {
     if (error instanceof ReplyError) command.ensureExtra().ensureTrail().askingError = error;
   };
   const asking = ownCommand(Origin.Client, "asking", [], completionOf(onAnswered));
-  // While the command waits for a connection, both are found by their slot.
+  // The redirector takes queued commands by slot, so ASKING has the slot of its command.
   asking.slot = command.slot;
   // Members of a transaction stay in place when they are given up, so their ASKING stays too.
   if (command.batch !== null) return asking;

@@ -1,7 +1,7 @@
 /**
- * The values of options that the router of a cluster uses where an option is absent. The defaults of a client
- * (`client/options/cluster-options.ts`) contain them. The file imports nothing, so that a client of one server
- * does not load the router.
+ * Default values of the options that the cluster router reads. The defaults of a client
+ * (`client/options/cluster-options.ts`) contain them. The file imports nothing, so that a client of one
+ * server does not load the router.
  */
 
 export type RoutingOptions = Readonly<typeof ROUTING_DEFAULTS>;

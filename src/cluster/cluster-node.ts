@@ -11,11 +11,11 @@ import { clockMs } from "../util/scheduling";
 import { type NodeAddress, nodeKey } from "./node-address";
 
 /**
- * Nodes exchange their views about once a second. For this long after a change, a table may be older than what a
- * node has answered, and a node that did not serve is not asked again.
+ * Nodes gossip about once a second. For this long after a change, a slot table may be older than the reply of
+ * a node. A node that could not serve a read gets no further reads for this long.
  */
 export const GOSSIP_MS = 1000;
-/** A node that owes replies and is silent for this long does not hold up other nodes. */
+/** A node that is silent for this long with commands in flight does not delay commands for other nodes. */
 export const UNHEARD_MS = 1000;
 
 export type NodeRole = "master" | "slave";
@@ -29,7 +29,10 @@ export interface NodeClient extends Dispatcher {
   handOn(): void;
   /** Sends QUIT after all other commands. Rejects when it is refused; a connection that is gone counts as closed. */
   leave(): Promise<void>;
-  /** The youngest unanswered command of a slot at this node, or null. Commands that may block do not count. */
+  /**
+   * The youngest unanswered command of a slot at this node, or null. Commands that may block do not count.
+   * After a long search, returns a command of another slot that is younger than all of this slot.
+   */
   lastOf(slot: number): Command | null;
   /** The same for every slot, in one pass over the commands. */
   youngest(): ReadonlyMap<number, Command>;
@@ -66,13 +69,13 @@ export class ClusterNode implements Reader {
   client: NodeClient | null = null;
   /** The shard of which it is the master. */
   shard: Shard | null = null;
-  /** It could not be reached: commands wait for the next attempt instead of connecting themselves. */
+  /** The node could not be reached: commands wait for the next attempt and do not open a connection. */
   isDown = false;
-  /** When it was found to owe replies and to be silent. */
+  /** When the node was found silent with commands in flight; 0: not suspect. */
   private suspectedAtMs = 0;
   /** Its connection was lost or could not be made, and is being reconnected. */
   isLost = false;
-  /** Until then the node, which has replied CLUSTERDOWN, is the last one to be asked about slots. */
+  /** After a CLUSTERDOWN reply, the node is asked for the slot table last until this time. */
   private doubtedUntilMs = 0;
   /** Its connection was replaced after the node redirected to itself; done once. */
   isRenewed = false;
@@ -96,7 +99,7 @@ export class ClusterNode implements Reader {
     return this.client === null ? null : this.client.distance.read(nowMs);
   }
 
-  /** It owes replies and is silent: another node may have taken over. Cleared by the next byte. */
+  /** The node is silent with commands in flight: another may have taken over. The next byte clears this. */
   get isSuspect(): boolean {
     if (this.suspectedAtMs === 0) return false;
     const connection = this.client?.link.connection ?? null;
@@ -105,7 +108,7 @@ export class ClusterNode implements Reader {
     return false;
   }
 
-  /** It is silent, or has owed replies for a while, though perhaps not long enough to have been probed. */
+  /** The node is suspect, or silent for `UNHEARD_MS` with commands in flight, perhaps before any probe. */
   get isUnheard(): boolean {
     if (this.isSuspect) return true;
     const connection = this.client?.link.connection ?? null;

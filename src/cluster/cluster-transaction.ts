@@ -100,7 +100,7 @@ export class ClusterTransaction extends Batch {
     this.isAnswered = false;
     this.isPartlyDone = true;
     if (!this.closing.isSettled || this.deferred.length === 0) return;
-    // The transaction will not be sent again. The tracer knows of members whose callers have given up.
+    // The transaction will not be sent again. Members that were given up are already settled.
     for (const { command, error } of this.deferred.splice(0)) if (!command.isSettled) command.fail(error);
   }
 
@@ -125,7 +125,7 @@ export function transactionOf({ batch, slot }: Command): ClusterTransaction | nu
   return isOne ? (batch as ClusterTransaction) : null;
 }
 
-/** All commands of a transaction that is represented by one of them; of a single command, the command. */
+/** All commands of the transaction that this command represents, or the command itself. */
 export function membersOf(unit: Command): readonly Command[] {
   return transactionOf(unit)?.commands ?? [unit];
 }

@@ -97,7 +97,7 @@ export function srvOrder(records: readonly SrvRecord[]): SrvRecord[] {
   for (const priority of [...new Set(records.map((record) => record.priority))].sort((a, b) => a - b)) {
     const group = records.filter((record) => record.priority === priority);
     while (group.length > 0) {
-      // With the 1 a weight of 0 is rare but possible.
+      // Adding 1 gives a record of weight 0 a small chance.
       const total = group.reduce((sum, record) => sum + record.weight + 1, 0);
       let ticket = Math.random() * total;
       const index = group.findIndex((record) => (ticket -= record.weight + 1) < 0);

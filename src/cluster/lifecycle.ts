@@ -138,7 +138,7 @@ export class Lifecycle {
     if (status !== "disconnecting") this.setStatus("disconnecting");
     const clients = this.deps.pool.allClients();
     if (clients.length === 0)
-      // The caller of `quit` gets its reply first. `connect()` may be called until then, or `disconnect()`.
+      // The promise of `quit` settles first. The caller may call `connect` or `disconnect` before this runs.
       atTurnEnd(() => {
         if (this.status === "disconnecting" && this.isLeaving) this.onAllClosed();
       });
@@ -287,7 +287,7 @@ export class Lifecycle {
     if (isForGood) this.deps.redirector.isActive = false;
   }
 
-  /** @param reason The start nodes could not be resolved. */
+  /** @param reason The error, if the start nodes could not be resolved. */
   private close(reason?: Error): void {
     this.isClosed = true;
     this.setStatus("close");
@@ -331,7 +331,7 @@ export class Lifecycle {
   }
 }
 
-/** A command that was routed before and waits for a cluster that will not return. */
+/** Fails a command that waited to be sent again, because the cluster client has ended. */
 function endForGood(command: Command, cause: OneCause): void {
   const Failure = command.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
   for (const one of membersOf(command)) one.fail(cause.next(Failure.name, () => new Failure()));

@@ -126,7 +126,7 @@ export class NodePool {
 
   private remove(node: ClusterNode): void {
     this.nodes.delete(node.key);
-    // If no other node is known to serve its slots, they still lead to it: the next command tries it again.
+    // If no other owner of its slots is known, they still point to this node, and the next command tries it.
     node.isDown = false;
     node.isLost = false;
     node.shard = null;
@@ -166,7 +166,7 @@ export class NodePool {
     for (const node of [...this.nodes.values()]) this.forgetClosed(node);
   }
 
-  /** A node that a table omitted and that is named again while it is leaving keeps its connection. */
+  /** A removed node whose client is not closed yet: if it is named again, it keeps its connection. */
   private leavingAt(key: string): ClusterNode | null {
     const isUsable = ([client, node]: [NodeClient, ClusterNode]): boolean =>
       node.key === key && node.client === null && !client.link.isLeaving;

@@ -65,7 +65,7 @@ export class NodeSupervisor {
   onNamedError(type: string, error: Error): void {
     if (type === "error") this.deps.owner.onNodeError(error, this.node.key);
     else if (type === "busy") {
-      // The node owes replies and is silent: another one may have taken over.
+      // The node is silent with commands in flight: another one may have taken over.
       this.node.suspect();
       this.deps.refresher.request(null);
     }
@@ -75,7 +75,7 @@ export class NodeSupervisor {
     this.deps.owner.emit("maintenance", report, this.node.key);
   }
 
-  /** The node has announced new owners. The table has their replicas, too. */
+  /** The node has announced new owners of slots. The refresh also finds their replicas. */
   onSlotsMoved(announced: AnnouncedMoves): void {
     this.deps.slots.follow(announced);
     this.deps.refresher.askAtOnce(this.node);

@@ -9,8 +9,8 @@
  *            learns          order           node, sends
  *
  * A command is sent again only if it was not answered, or answered with "not here" or "not now". Each call
- * settles its commands or passes them to the retry queue before it returns. A *unit* is what moves together: a
- * command, or a transaction, represented by its EXEC.
+ * settles its commands or passes them to the retry queue before it returns. A *unit* is sent and retried as a
+ * whole: a command, or a transaction, represented by its EXEC.
  */
 
 import { BatchKind } from "../command/batch";
@@ -54,12 +54,12 @@ const EVEN_TRIES = 4;
  */
 const LONGEST_DELAY_MS = 3500;
 /**
- * After so many losses at one node, a command asks another master for the owner of its slot if no table is readable.
- * After so many redirects by one node, it waits before it returns there.
+ * After this many losses at one node, a command is sent to another master if no slot table is readable. After
+ * this many redirects by one node, a redirect back to it is delayed.
  */
 const TIMES_BELIEVED = 2;
 const FIRST_AGREEING_MS = 20;
-/** The most nodes that a waiting command remembers, if `maxRedirections` allows more. */
+/** The maximum number of nodes in the trail of a command, even if `maxRedirections` allows more. */
 const MAX_TRAIL = 64;
 
 /** The link of its node has ended, and no other link takes its commands over. */
@@ -142,8 +142,8 @@ export class Redirector {
   }
 
   /**
-   * Commands of one slot cannot be sent: their node is reconnecting, and no other node can be asked. Costs each
-   * one attempt.
+   * Commands of one slot cannot be sent: their node is reconnecting, and no other node can be asked. This
+   * uses one attempt of each command.
    */
   onUnreachable(node: ClusterNode, commands: readonly Command[]): void {
     const error = new ConnectionClosedError();
@@ -210,7 +210,7 @@ export class Redirector {
     const trail = trailOf(unit);
     const { askingError } = trail;
     if (askingError !== null) {
-      // The node has ignored the ASKING: the two nodes would redirect the command to each other until its
+      // The node has refused the ASKING: the two nodes would redirect the command to each other until its
       // attempts are used up.
       endUnit(unit, () => askingError);
       return true;
@@ -236,8 +236,7 @@ export class Redirector {
   }
 
   /**
-   * An ASK has named only the port: a master of the table with that port, preferably one that was not tried
-   * yet.
+   * Returns a known master with the port of an ASK that names no host, preferably one that was not tried yet.
    */
   private namelessAt(unit: Command, { node, redirect }: Refusal): ClusterNode | null {
     const { port } = redirect;
@@ -245,7 +244,7 @@ export class Redirector {
     return possible.find((one) => timesAt(unit, one) === 0) ?? possible[0] ?? null;
   }
 
-  /** CLUSTERDOWN, a node that cannot serve, or an owner without a name: only a new table can tell the owner. */
+  /** CLUSTERDOWN, a node that cannot serve, or an owner without a name: only a new table names the owner. */
   private waitForOwner(unit: Command, refusal: Refusal): boolean {
     const { node, redirect } = refusal;
     const isDown = redirect.kind === "clusterDown";
@@ -367,8 +366,8 @@ function detach(command: Command): void {
 }
 
 /**
- * The unit of a command. Null for the other members of a transaction whose EXEC waits already, and for members
- * of an answered one, which end.
+ * The unit of a command. Null if the EXEC of its transaction already waits or has settled. If it has settled,
+ * the command fails.
  */
 function claimUnit(command: Command, error: Error): Command | null {
   const transaction = transactionOf(command);

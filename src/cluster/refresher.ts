@@ -62,7 +62,7 @@ const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
 /** The longest pause between refreshes while commands wait for an owner. */
 const WAITING_PAUSE_MS = 250;
-/** The most nodes that are asked, one after the other, whether the cluster serves. */
+/** The maximum number of nodes that are asked for the cluster state, one after the other. */
 const MOST_ASKED = 16;
 /** When a node has not answered for this long, the next one is asked as well. */
 const STAGGER_MS = 200;
@@ -140,7 +140,10 @@ export class Refresher {
     this.timer = undefined;
   }
 
-  /** The reason that a node gives for not serving, or null. A failed question counts as serving. */
+  /**
+   * The reason why the cluster does not serve, or null. The first node that answers decides; an error reply
+   * counts as serving. If no node answers, the last failure is the reason.
+   */
   async reasonAgainst(): Promise<Error | null> {
     let silence: Error | null = null;
     for (const { address, client } of this.candidates().flat().slice(0, MOST_ASKED)) {
@@ -162,7 +165,7 @@ export class Refresher {
     return silence;
   }
 
-  /** Messages are being lost, or commands wait, until a better table arrives. */
+  /** Shorter while messages are lost or commands wait until a newer table arrives. */
   private get longestPauseMs(): number {
     const { pool, retries, subscriptions } = this.deps;
     if (subscriptions.isInHurry) return SHORTEST_PAUSE_MS;
@@ -198,8 +201,9 @@ export class Refresher {
   }
 
   /**
-   * Two groups: in each, nodes with a connection come first, silent ones last. A node that has replied CLUSTERDOWN may be cut off and
-   * still consider the slots its own: it is asked only when no other node has answered.
+   * Two groups: in each, the hint precedes nodes with a connection, and silent nodes are last. A node that
+   * has replied CLUSTERDOWN may be cut off and still consider the slots its own. It is asked only when no
+   * other node has answered.
    */
   private candidates(): Informant[][] {
     const nodes = shuffled(this.deps.pool.list());

@@ -41,7 +41,7 @@ export interface Returned extends WaitTerms {
   readonly command: Command;
 }
 
-/** The interval of looks at a node. It is silent if it has answered nothing at two looks in a row. */
+/** The interval between checks of a node. Two checks in a row without a new reply mean that it is silent. */
 const LOOK_MS = UNHEARD_MS / 2;
 
 /** The commands of a slot that are still at a node; the slot waits for them while the node answers. */
@@ -58,8 +58,8 @@ class Drain {
   }
 
   /**
-   * Looks at the node. Returns true if it has answered nothing since the look before the last one. Both looks must
-   * agree: after a pause of the process, the first one comes before the replies that have arrived meanwhile.
+   * Checks the node. Returns true if two checks in a row found no new reply. One check is not enough: after
+   * the process was suspended, it precedes the replies that have arrived meanwhile.
    */
   isInVain(): boolean {
     const head = headOf(this.client);
@@ -78,10 +78,10 @@ class HeldSlot {
   returned: Command[] = [];
   /** New commands, sent after the returned ones. */
   arrivals: Command[] = [];
-  /** The delay that it waits for, with its length. News about its owner ends a hastened one. */
+  /** The delay of the slot, with its length. If `isHastened`, a new owner of the slot ends it early. */
   delay: { readonly timer: Delay; readonly ms: number; readonly isHastened: boolean } | null = null;
   drain: Drain | null = null;
-  /** A node did not serve the slot, and no command of it was answered since. */
+  /** A node did not serve the slot, and none of its commands has been answered since. */
   isInDoubt = false;
 
   constructor(readonly slot: number) {}
@@ -140,7 +140,7 @@ export class RetryQueue {
     return size;
   }
 
-  /** The waiting commands; of a transaction all members. */
+  /** The waiting commands, including all members of transactions. */
   pending(): Command[] {
     const slots = [...this.held.values()].flatMap(({ returned, arrivals }) => [...returned, ...arrivals]);
     return [...this.alone.keys(), ...slots].flatMap(membersOf);
@@ -165,8 +165,8 @@ export class RetryQueue {
   }
 
   /**
-   * Commands that a node returned; `from` may have more of their slots. `gone` contains every command that left
-   * the node, including members of transactions.
+   * Takes commands that a node returned. `from` may have other commands of the same slots in flight. `gone`
+   * contains every command that is no longer at the node, including members of transactions.
    */
   giveBack(returned: readonly Returned[], gone: readonly Command[], from: NodeClient | null): void {
     for (const one of returned) {
@@ -184,8 +184,8 @@ export class RetryQueue {
   }
 
   /**
-   * Commands of one slot, or one without a slot, that cannot be sent now: they go before all other commands that wait
-   * there.
+   * Takes commands of one slot, or one without a slot, that cannot be sent now. They precede all other
+   * waiting commands of the slot.
    */
   putBack(commands: readonly Command[], terms: WaitTerms): void {
     const [first] = commands;
@@ -334,8 +334,8 @@ export class RetryQueue {
   }
 
   /**
-   * A command has left its node: slots that waited for it continue, or wait for the next older one. Behind an
-   * answered command no older one remains.
+   * A command is no longer at its node: slots that waited for it continue, or wait for the next older one.
+   * When a command is answered, all older ones have been answered.
    */
   private noteGone(command: Command, isAnswered = false): void {
     const slots = this.drains.get(command);
@@ -345,7 +345,7 @@ export class RetryQueue {
       const { drain } = slot;
       if (drain?.last !== command) continue;
       if (isAnswered && slot.returned.length === 0) slot.isInDoubt = false;
-      // A command of another slot is waited for when it is known to be younger than all commands of this slot.
+      // A slot waits for a command of another slot only if that is younger than all of its own (`lastOf`).
       // A command of this slot may have been given up while older ones are still at the node: those are waited
       // for next.
       const mayBeMore = !isAnswered && command.slot === slot.slot;
@@ -362,7 +362,7 @@ export class RetryQueue {
     if (slot.drain === null && slot.delay === null) this.readySlots.add(slot);
   }
 
-  /** Sends the ready commands. Commands that come back meanwhile go in the next round. */
+  /** Sends the ready commands. Commands that are returned meanwhile are sent in the next round. */
   private sendReady(): void {
     if (this.isSending || this.isPaused) return;
     this.isSending = true;
@@ -395,7 +395,7 @@ function askedAt(command: Command | undefined): string | null {
   return next?.isAsk ? `${next.host}:${next.port}` : null;
 }
 
-/** No timeout has ended it meanwhile. The sender ends the rest of a transaction itself. */
+/** Whether the command has not settled. The router itself discards transactions that were given up. */
 function isWaiting(command: Command): boolean {
   return !command.isSettled || transactionOf(command) !== null;
 }

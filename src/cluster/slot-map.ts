@@ -43,9 +43,9 @@ export interface SlotMapDeps {
 export class SlotMap {
   private readonly shards: (Shard | null)[] = new Array<Shard | null>(SLOT_COUNT).fill(null);
   private names: string[][] | null = null;
-  /** Slots whose keys are moving to another node: a replica does not know that it misses those that have moved. */
+  /** Slots whose keys are moving to another node. A replica reports keys that have moved as missing. */
   private readonly leaving = new Set<number>();
-  /** The announcement that was followed last. */
+  /** The sequence number of the last announcement that was applied. */
   private followed = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -77,7 +77,7 @@ export class SlotMap {
     return this.names;
   }
 
-  /** ASK from a master: the state of the slot until it has another master. */
+  /** A master replied ASK: the slot counts as leaving until it has another master. */
   noteLeaving(slot: number, master: ClusterNode): void {
     if (this.ownerOf(slot) === master) this.leaving.add(slot);
   }

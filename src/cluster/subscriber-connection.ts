@@ -31,9 +31,9 @@ export interface SubscriberSupervisor {
 }
 
 export const CHECK_MS = 500;
-/** After so long without a byte a node gets a PING. If no reply precedes the next check, the node counts as silent. */
+/** After this long without a byte, the client sends PING. No reply by the next check means silence. */
 const ASKED_AFTER_MS = 1000;
-/** A replaceable node is abandoned then: most scripts block a server for a shorter time. */
+/** After this long without a byte, a replaceable node is abandoned. Most scripts take less time. */
 const LEFT_AFTER_MS = 3500;
 
 export function keyOf(kind: SubscriptionKind, name: Buffer): string {
@@ -47,7 +47,7 @@ export class SubscriberConnection {
   /** When a request of the client itself was confirmed, or the server ended the subscription. */
   readonly changedAtMs = new Map<string, number>();
   private bytesHeard: number | undefined;
-  /** The time of the checks without a byte. */
+  /** How long no byte has arrived, as counted by the checks. */
   silentMs = 0;
 
   constructor(

@@ -22,7 +22,7 @@ export interface Placement {
   isUsed(node: ClusterNode): boolean;
   /** Another node would do as well. Absent if each name has its own node. */
   isReplaceable?(node: ClusterNode): boolean;
-  /** The node was lost, removed or is silent: another node takes its place if it is replaceable. */
+  /** The node was lost or removed, or is silent: another node takes its place if it is replaceable. */
   leave?(node: ClusterNode): void;
 }
 

@@ -52,15 +52,15 @@ export interface ReconcilerOwner {
   onNodeError(error: Error, node: ClusterNode): void;
   onConnectionOpened?(): void;
   onConnectionClosed?(): void;
-  /** The server rejects a name, perhaps after it accepted it before; the name is given up. */
+  /** The server rejects a name, possibly one that it accepted before; the name is given up. */
   onRefused(error: Error, node: ClusterNode, kind: SubscriptionKind, name: Buffer): void;
   onSettled?(): void;
   onGap(gap: SubscriptionGap): void;
 }
 
 /**
- * Passes without a pause while slots move; nodes that redirect subscribers to each other get no more than
- * these.
+ * The maximum number of passes without a pause while slots move. It limits the requests to nodes that
+ * redirect subscribers to each other.
  */
 const MOST_QUICK_LOOKS = 4;
 const PAUSE_MS = 100;
@@ -368,8 +368,8 @@ export class SubscriptionReconciler {
   }
 
   /**
-   * Drops the client's own requests that wait at the wrong node for its connection. A former master that is a replica
-   * by then would accept them, and each message would arrive twice.
+   * Drops the client's own requests that wait for a connection to the wrong node. A former master that has
+   * become a replica would accept them, and each message would arrive twice.
    */
   private withdrawStrays({ node, asked }: SubscriberConnection): void {
     for (const command of [...asked.values()]) {
@@ -424,7 +424,7 @@ export class SubscriptionReconciler {
     );
   }
 
-  /** One name a command, because a server refuses all names of a command for one of them. */
+  /** Sends one name per command, because a server that refuses one name refuses the whole command. */
   private ask(connection: SubscriberConnection, kind: SubscriptionKind, name: Buffer): void {
     const key = keyOf(kind, name);
     const completion = completionOf((error) => {

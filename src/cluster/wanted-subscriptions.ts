@@ -1,8 +1,8 @@
 /**
  * The subscriptions that the callers of one client want, independent of its connections. A name is wanted from
- * the confirmation of its SUBSCRIBE until its UNSUBSCRIBE is issued, also while no connection has it. It also
- * keeps the names that were missing since the last reported gap: a gap ends when every wanted name is confirmed
- * on a live connection.
+ * the confirmation of its SUBSCRIBE until its UNSUBSCRIBE is issued, even while no connection has it. The
+ * module also keeps the names that were missing since the last reported gap. A gap ends when every wanted
+ * name is confirmed on a live connection.
  */
 
 import type { Command } from "../command/command";
@@ -53,7 +53,7 @@ export class WantedSubscriptions {
     return false;
   }
 
-  /** A wanted name is no longer confirmed anywhere; the last sign of life of its node came at `sinceMs`. */
+  /** A wanted name is no longer confirmed anywhere; the last byte from its node arrived at `sinceMs`. */
   miss(kind: SubscriptionKind, name: Buffer, sinceMs = clockMs()): void {
     if (!this.names.has(kind, name)) return;
     this.missedSinceMs = Math.min(this.missedSinceMs ?? sinceMs, sinceMs);

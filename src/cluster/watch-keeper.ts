@@ -24,7 +24,7 @@ interface Watched {
 export class WatchKeeper {
   private readonly slots = new Map<number, Watched>();
 
-  /** Follows WATCH and UNWATCH to their node. */
+  /** Records a WATCH or UNWATCH that is sent over the link. */
   note(command: Command, link: Link): void {
     const { flags } = command.spec;
     if ((flags & CommandFlag.Unwatch) !== 0) this.unwatchOthers(command, link);
@@ -58,8 +58,8 @@ export class WatchKeeper {
     for (const other of others) {
       const unwatch = ownCommand(Origin.Client, "unwatch");
       unwatch.ensureExtra().watchUser = extra?.watchUser ?? null;
-      // A WATCH that waits for its connection is followed in the queue; one that was lost with its connection
-      // is over.
+      // If the WATCH is still queued, the UNWATCH is queued behind it. If its connection was lost, so is the
+      // WATCH.
       if (other.isWritable || other.offline.length > 0) other.dispatch(unwatch);
       else other.session.note(unwatch);
     }

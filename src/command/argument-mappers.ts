@@ -55,7 +55,7 @@ export function flattenOnce(args: unknown[], commandName: string): unknown[] {
   return args;
 }
 
-// Loops instead of spreading: an array may be longer than the stack is deep.
+// Loops instead of spreading, because spreading a long array overflows the stack.
 function flattenFrom(args: unknown[], from: number, commandName: string): unknown[] {
   const flat: unknown[] = args.slice(0, from);
   for (let index = from; index < args.length; index++) {
@@ -128,14 +128,14 @@ function fromObject(value: object, index: number, commandName: string, copies: b
   }
 }
 
-/** The memory of a value that consists of bytes. */
+/** The bytes of a Buffer, view or ArrayBuffer; null for another value. */
 function bytesOf(value: object): Buffer | null {
   if (Buffer.isBuffer(value)) return value;
   if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return isAnyArrayBuffer(value) ? Buffer.from(value) : null;
 }
 
-/** Even this check can throw for a proxy. */
+/** `Array.isArray` throws for a revoked proxy. */
 function isList(value: unknown): value is unknown[] {
   try {
     return Array.isArray(value);

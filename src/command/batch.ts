@@ -11,9 +11,9 @@
  *                                                        is a batch of kind Transaction
  *
  * `command.batch` is the batch in which the command was issued. `command.group` is the batch with which it is
- * resent or fails after a loss: the transaction opened by hand if there is one, otherwise its batch. A cluster
- * replaces these by its own batches: one for each node, and a `ClusterTransaction` (a batch that can run again
- * as a whole) for each transaction.
+ * resent or fails after a loss: the transaction opened by hand if there is one, otherwise its batch. On a
+ * cluster, the commands of a pipeline have no batch, so each is a single command after a loss. A transaction
+ * there is a `ClusterTransaction`, a batch that can run again as a whole.
  *
  * `isStarted` and `isAnswered` refer to the current connection; `isRefused` and `isGuarded` are permanent. A
  * settling command only decrements the counter of its batch.
@@ -37,7 +37,7 @@ export interface BatchTrace {
   onAnswered(): void;
 }
 
-/** The commands of a batch that `merging/` replaces by fewer ones. */
+/** How `merging/` may combine the commands of a batch. */
 export interface BatchMerging {
   /** Lower-case names of the commands that are merged. */
   readonly merged: readonly string[];
@@ -109,7 +109,7 @@ export class Batch {
     if (this.kind === BatchKind.Transaction && !this.isStarted) this.isRefused = true;
   }
 
-  /** A cluster sends these commands to one node, each on its own. Those outside of transactions may be merged. */
+  /** Groups commands that a cluster sends to one node, so that those outside transactions may be merged. */
   regroup(commands: readonly BatchMember[]): void {
     if (this.merging === null) return;
     const part = new Batch(BatchKind.Automatic, 0, null);
@@ -128,7 +128,7 @@ interface BatchMember {
   readonly spec: { readonly flags: number };
 }
 
-/** No other command shares its fate: it has no batch, or an automatic one, whose commands only share a write. */
+/** Whether commands of the batch settle independently: those of an automatic batch only share a write. */
 export function isIndependent(batch: Batch | null): boolean {
   return batch === null || batch.kind === BatchKind.Automatic;
 }

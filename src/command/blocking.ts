@@ -1,6 +1,6 @@
 /**
- * Whether a call blocks and for how long, according to its arguments. Times are in milliseconds. The limits of
- * the client are not included.
+ * Determines from its arguments whether a call blocks, and for how long. Times are in milliseconds. The
+ * limits of the client are not included.
  */
 
 import type { Argument } from "../protocol/resp-types";

@@ -22,7 +22,7 @@ export type RetryPolicy = "at-least-once" | "reads-only" | "at-most-once";
 
 export const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"] satisfies RetryPolicy[];
 
-/** The server of a read. */
+/** The kind of server to which a read is sent. */
 export type ReadFrom = "primary" | "replica";
 
 /** Notified when a command has settled: a deadline, a signal, a tracer. */
@@ -65,7 +65,7 @@ class CallSite {
   }
 }
 
-/** The node in a MOVED or ASK. */
+/** The node that a MOVED or ASK reply names. */
 export interface NamedNode {
   readonly host: string;
   readonly port: number;
@@ -134,7 +134,7 @@ export class CommandExtra {
   trail: RedirectTrail | null = null;
   /** It has been reported to tracers, which receive each command once even if it is resent. */
   isTraced = false;
-  /** The user that issued a WATCH, or the command that ends it. */
+  /** The user that issued this command, if it is a WATCH or ends one. */
   watchUser: WatchUser | null = null;
   /** The async scope in which it was issued, kept while tracers listen, so that their context is preserved. */
   scope: AsyncResource | null = null;
@@ -145,7 +145,7 @@ export class CommandExtra {
   readFrom: ReadFrom | null = null;
   /** The forms of its reply that its caller has chosen (`with()`); null: those of the connection. */
   form: ReplyForm | null = null;
-  /** Null: it is sent itself. */
+  /** The command that is sent in its place; null: it is sent itself. */
   sentAs: SentCommand | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: Promise<unknown> | null = null;

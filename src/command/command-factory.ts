@@ -48,12 +48,12 @@ export function nameError(): ArgumentError {
   return new ArgumentError("call", 1, "the name of a command must be a string");
 }
 
-/** The error for `sendCommand()` with something else than a command. */
+/** The error for `sendCommand()` with an argument that is not a command. */
 export function commandError(): ArgumentError {
   return new ArgumentError("sendCommand", 1, "it is not a Command; call() sends a command by its name");
 }
 
-/** The reason why a command that was built by hand, with any content, cannot be sent; or null. */
+/** The reason why a command that was built by hand cannot be sent, or null. It may have any content. */
 export function refusalByHand(command: Command): Error | null {
   const { args, name, spec } = command;
   if (command.isSettled) return new ArgumentError("sendCommand", 1, "this command has already settled");

@@ -32,7 +32,7 @@ export const CommandFlag = {
   Discard: 1 << 12,
   Watch: 1 << 13,
   Unwatch: 1 << 14,
-  /** WAIT, WAITAOF: slow by design, so no sign of a dead peer. */
+  /** WAIT, WAITAOF: slow by design, so a late reply does not indicate a dead peer. */
   Waits: 1 << 15,
   /** A command in the server's table; not set for unknown names. */
   Known: 1 << 16,

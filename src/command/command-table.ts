@@ -135,7 +135,7 @@ export function isRead({ spec, args }: { spec: CommandSpec; args: readonly Argum
   return (flagsFor(spec, args) & CommandFlag.Readonly) !== 0;
 }
 
-/** Commands with none of these flags never go alone because of their kind. */
+/** Without these flags, only its name can keep a command out of automatic batches. */
 export const MAY_GO_ALONE = CommandFlag.NeverAutoPipelined | CommandFlag.DependsOnArguments;
 
 /** True if a command never joins an automatic batch: because of its kind, or because `names` contains it. */

@@ -191,7 +191,7 @@ export class Command {
     );
   }
 
-  /** It settled before it was written, and only keeps its place in a queue. */
+  /** Frees the memory of a command that settled before it was written and stays in a queue. */
   release(): void {
     this.args.length = 0;
     this.completion = IGNORED;
@@ -258,7 +258,7 @@ export function issuedBy(origin: Origin, command: Command): Command {
   return command;
 }
 
-/** The command that is written in its place: another one if it was merged or split. */
+/** The command that is written in its place if it was merged or split; otherwise the command itself. */
 export function sentFor(command: SentCommand): SentCommand {
   const sent = command.extra?.sentAs ?? null;
   return sent === null ? command : sentFor(sent);

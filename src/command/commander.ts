@@ -50,8 +50,9 @@ export function bothForms(name: string): [method: string, wantsBuffers: boolean]
 }
 
 /**
- * Attaches the methods of the table below a prototype. They are on an object of their own, which is in dictionary mode
- * from the start: added to the class one by one, each would cost V8 a new hidden class.
+ * Inserts an object with the methods of the table into the prototype chain, after `prototype`. That object is
+ * in dictionary mode from the start. Methods added to the class one by one would each cost V8 a new hidden
+ * class.
  */
 export function attachCommands(prototype: object): void {
   const table: object = Object.create(null);
@@ -65,7 +66,7 @@ export function attachMethod(target: object, name: string, value: unknown, enume
   Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable });
 }
 
-/** Attaches one method to a single instance: enumerable, as users expect who list their scripts. */
+/** Attaches one method to a single instance: enumerable, so that users can list their scripts. */
 export function attachOwn(target: object, name: string, method: unknown): void {
   attachMethod(target, name, method, true);
 }

@@ -37,10 +37,10 @@ const CACHEABLE: ReadonlySet<string> = new Set(
   zrevrangebylex zrevrangebyscore zrevrank zscore`.split(/\s+/),
 );
 
-/** Writes by their flags, but not of keys. */
+/** Commands with the write flag that change no key. */
 const HARMLESS_WRITES: ReadonlySet<string> = new Set(["publish", "spublish"]);
 
-/** Known commands without keys that are not writes by their flags. All others of that kind have no effect. */
+/** Known commands without keys and without the write flag. All others of that kind have no effect. */
 const CONTROLS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
   ["multi", Effect.Multi],
   ["exec", Effect.Exec],

@@ -93,12 +93,12 @@ export function causeOf(error: Error | null | undefined): ErrorOptions | undefin
   return error ? { cause: error } : undefined;
 }
 
-/** The error of a connection that could not be made is "Connection is closed."; its cause is the reason. */
+/** The cause of a "Connection is closed." error, if it has one; otherwise the error itself. */
 export function unwrapped(error: Error): Error {
   return error instanceof ConnectionClosedError && error.cause instanceof Error ? error.cause : error;
 }
 
-/** The same error for a command that was written to a lost connection before its reply. */
+/** The same error, for a command that was written to a connection that was lost before the reply. */
 function mayHaveRun(error: Error): Error {
   const options = causeOf(error.cause as Error | undefined);
   if (error instanceof MaxRetriesPerRequestError)

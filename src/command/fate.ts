@@ -92,7 +92,7 @@ export type FateEvent = Issued | { readonly kind: "writing" } | ErrorReply | Con
 
 export interface ResendPolicy {
   readonly retryPolicy: RetryPolicy;
-  /** The losses as the oldest unanswered command after which it fails, because it may have caused them. */
+  /** A command fails after this many losses as the oldest unanswered one, because it may have caused them. */
   readonly maxLosses: number;
 }
 
@@ -161,7 +161,10 @@ export function endsWithConnection({ origin }: Command): boolean {
   return origin !== Origin.User && ENDS_WITH_CONNECTION.has(origin);
 }
 
-/** Whether the oldest unanswered command may have ended its connection. One that blocks is the oldest without a fault. */
+/**
+ * Whether the oldest unanswered command may have ended its connection. A blocking command waits for data, so
+ * its age proves nothing.
+ */
 export function mayEndConnection({ spec, args }: Command): boolean {
   return (flagsFor(spec, args) & CommandFlag.Blocking) === 0;
 }
@@ -184,7 +187,7 @@ function whenWriting({ group, isSettled, spec }: Command): Fate {
 
 function afterErrorReply({ isSettled, group, spec, extra }: Command, event: ErrorReply): Fate {
   if (isSettled) return DROPPED;
-  // A script that was sent by its text raises NOSCRIPT itself.
+  // If the script was sent by its text, its own code raised this NOSCRIPT.
   const isForgotten = event.message.startsWith("NOSCRIPT") && spec === extra?.script?.bySha;
   if (isForgotten) return AGAIN_HERE;
   if (!event.isServerLeft) return FAILS;

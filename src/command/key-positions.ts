@@ -1,8 +1,8 @@
 /**
  * Finds the keys of a command. A rule is data: the start (index or keyword) and how to walk on (range or
  * count). Three commands with irregular keys have their own walks. Positions count from 0 after the command
- * name and always lie inside the arguments, which are already flat strings and Buffers. Names are compared in
- * any letter case.
+ * name and always lie inside the arguments, which are already flat strings and Buffers. Comparisons of names
+ * ignore letter case.
  *
  *   mset        k v k v       r0.-1.2      range: first, last (negative: from the end), step
  *   eval        s 2 k k a     n1.2.1       count: its position, first key, step
@@ -170,7 +170,7 @@ function migratePositions(args: readonly Argument[]): readonly number[] {
   return NO_POSITIONS;
 }
 
-/** Compares with a word in upper case, in any letter case. */
+/** Compares an argument, in any letter case, with a word that is given in upper case. */
 export function isWord(arg: Argument | undefined, upperWord: string): boolean {
   return arg?.length === upperWord.length && lowerWord(arg).toUpperCase() === upperWord;
 }

@@ -14,7 +14,7 @@ export function observedTable<Value>(
     return isDone;
   };
   return new Proxy(target, {
-    // Assignments end here too.
+    // Assignments trigger this trap too.
     defineProperty: (table, key, descriptor) => noting(Reflect.defineProperty(table, key, descriptor), key),
     deleteProperty: (table, key) => noting(Reflect.deleteProperty(table, key), key),
   });

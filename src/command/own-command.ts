@@ -14,7 +14,7 @@ export function ownCommand(
   return issuedBy(origin, new Command(specOf(name), args, false, completion));
 }
 
-/** The completion of such a command. `onSettled` receives null and the reply, or the error. */
+/** A completion that calls `onSettled` with null and the reply, or with the error. */
 export function completionOf(onSettled: (error: Error | null, reply?: Reply) => void): Completion {
   return {
     fulfil: (_command, reply) => onSettled(null, reply),

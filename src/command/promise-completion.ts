@@ -10,15 +10,15 @@ import type { Command, Completion } from "./command";
 const MOST_CODES = 64;
 const OTHER = "OTHER";
 
-/** Receives the outcome of single calls. A tracer replaces the client's listener by its own. */
+/** Receives the outcome of single calls. A tracer replaces the client's listener with its own. */
 export interface CallListener {
   onFulfilled(): void;
   onFailed(error: Error): void;
 }
 
-export const TALLY: unique symbol = Symbol("tally");
+export const CALL_COUNTS: unique symbol = Symbol("callCounts");
 
-export class Tally implements CallListener {
+export class CallCounts implements CallListener {
   /** Calls that became commands, including those of pipelines and transactions. */
   issued = 0;
   fulfilled = 0;
@@ -43,7 +43,7 @@ const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
 
 /** The first word of an error reply (`WRONGTYPE`), the code of another error, or else its name. */
 export function errorCode(error: Error & { code?: unknown }): string {
-  // By its name, because a bundled program may contain several such classes.
+  // Compared by name, because a bundled program may contain several copies of the class.
   if (error.name === "ReplyError") return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
   return typeof error.code === "string" ? error.code : error.name;
 }
@@ -54,8 +54,8 @@ export class PromiseCompletion implements Completion {
   /** Rejects the promise: also used for calls that never became a command. */
   refuse!: (error: Error) => void;
 
-  /** @param tally Counts the outcome for its client. */
-  constructor(public tally: CallListener = UNCOUNTED) {
+  /** @param callCounts Counts the outcome for its client. */
+  constructor(public callCounts: CallListener = UNCOUNTED) {
     this.promise = new Promise((resolve, reject) => {
       this.settle = resolve;
       this.refuse = reject;
@@ -63,12 +63,12 @@ export class PromiseCompletion implements Completion {
   }
 
   fulfil(_command: Command, value: Reply): void {
-    this.tally.onFulfilled();
+    this.callCounts.onFulfilled();
     this.settle(value);
   }
 
   reject(_command: Command, error: Error): void {
-    this.tally.onFailed(error);
+    this.callCounts.onFailed(error);
     this.refuse(error);
   }
 }

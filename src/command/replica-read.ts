@@ -1,4 +1,4 @@
-/** Decides by the command table whether a replica may serve a command. Knows no node and no state. */
+/** Decides from the command table alone whether a replica may serve a command. */
 
 import type { Command } from "./command";
 import type { CommandSpec } from "./command-spec";

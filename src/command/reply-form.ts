@@ -1,6 +1,6 @@
 /**
- * The forms of the replies to the calls of one view (`with({ replies })`): how the decoding of their replies differs
- * from that of the connection. Bytes instead of strings are a property of the command itself (`wantsBuffers`).
+ * The reply forms of one view (`with({ replies })`): the differences from the decoding of the connection.
+ * Buffers instead of strings are a property of the command itself (`wantsBuffers`).
  */
 
 import { Decode } from "../protocol/resp-types";

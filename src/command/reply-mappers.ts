@@ -9,7 +9,7 @@ import type { Reply } from "../protocol/resp-types";
 import { setOwn } from "../util/own-property";
 import type { CommandSpec, MapForm, ReplyContext, ReplyMapper, ReplyShape } from "./command-spec";
 
-/** A command as its mapper sees it. */
+/** The members of a command that its mapper needs. */
 interface MappedCommand {
   readonly spec: CommandSpec;
   readonly extra: { readonly form: { readonly map: MapForm | null } | null } | null;

@@ -1,7 +1,7 @@
 /**
- * The hash slot of a key and of a command. Knows no topology: the cluster assigns slots to nodes. Hash tags are
- * honoured; a prefix must already be part of the keys. The slot is computed from the bytes that are sent: a
- * lone surrogate counts as U+FFFD, as which it is sent.
+ * The hash slot of a key and of a command, independent of the topology. Hash tags are honoured; a prefix must
+ * already be part of the keys. The slot is computed from the bytes that are sent. A lone surrogate is sent as
+ * U+FFFD and therefore counts as U+FFFD.
  *
  * The checksum is that of the package cluster-key-slot, which is wrong for keys with an empty first tag and for lone
  * surrogates; slotOfKey works around both (docs/decisions/0020).
@@ -33,8 +33,8 @@ interface Numbers {
 /** The longest key, in characters, that is copied here: the checksum of a Buffer is faster for longer ones. */
 const SHORT_KEY = 32;
 /**
- * The bytes of a short key, reused because the creation of a Buffer takes as long as the checksum. All places are
- * set at first: V8 would turn a list that grows into a hash table, which is twice as slow.
+ * The bytes of a short key, reused because the creation of a Buffer takes as long as the checksum. All
+ * elements are set initially: V8 would turn a list that grows into a hash table, which is twice as slow.
  */
 const shortKey: Numbers = Object.assign({ length: 0 }, new Array<number>(SHORT_KEY).fill(0));
 

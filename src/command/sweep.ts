@@ -1,6 +1,6 @@
 /**
- * When a queue removes commands that settled while they waited (timeouts): each time its length has doubled since
- * the last removal, so that the cost for each command is constant.
+ * Decides when a queue removes commands that settled while they waited (timeouts): each time its length has
+ * doubled since the last removal, so that the cost for each command is constant.
  */
 
 /** Shorter queues are not swept. */

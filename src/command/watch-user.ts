@@ -23,7 +23,10 @@ export function presentUser(): WatchUser | undefined {
   return users?.getStore();
 }
 
-/** The user that issues a WATCH. After its guards have ended, a user is one with its descendants. */
+/**
+ * The user that issues a WATCH. A new user replaces a present one without guards, because contexts that the
+ * present one started have the same mark.
+ */
 export function watchingUser(): WatchUser {
   users ??= new AsyncLocalStorage();
   const present = users.getStore();

@@ -15,7 +15,7 @@ import { isForgettable } from "../command/fate";
 import { estimateSum, sizeOf } from "../command/size";
 import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 
-/** In commands: the list keeps the memory of its greatest length, so an empty one is replaced after so many. */
+/** In answered commands: an empty list is then replaced, because it keeps the memory of its peak length. */
 const RENEWED_AFTER = 65_536;
 
 /** The unanswered commands, each list in order: those that were written, and those that were not. */
@@ -48,7 +48,7 @@ export class CommandQueue {
     if (this.list.push(command) >= this.sweepAt) this.sweep();
   }
 
-  /** Sweeps before, so that the call with very many commands that fills an empty queue does not pay for it. */
+  /** Sweeps before it adds the commands, so that a very large batch in an empty queue causes no sweep. */
   pushBatch(commands: readonly Command[]): void {
     if (this.list.length >= this.sweepAt) this.sweep();
     for (const command of commands) {
@@ -121,7 +121,7 @@ export class CommandQueue {
     return left;
   }
 
-  /** Commands from state `over` on have no bytes. */
+  /** Commands in the state `over` or a later one count as 0 bytes. */
   private bytesOf(from: number, count: number, over: CommandState): number {
     return estimateSum(count, (index) => {
       const command = this.list.peekAt(from + index) as Command;
@@ -142,7 +142,7 @@ export class CommandQueue {
     this.renewAt = this.answered + RENEWED_AFTER;
   }
 
-  /** Commands whose callers have given up must not accumulate behind a peer that accepts no bytes. */
+  /** Commands whose callers have given up must not accumulate while the peer accepts no bytes. */
   private sweep(): void {
     const all = this.list.toArray();
     this.list = new Denque(all.filter((command, index) => index < this.taken || !isOver(command)));

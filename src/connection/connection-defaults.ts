@@ -3,6 +3,6 @@ export const CONNECTION_DEFAULTS = {
   disconnectTimeout: 2000,
   replyMapping: "legacy",
   flushPolicy: "adaptive",
-  /** The bytes of one flush. */
+  /** The size at which a flush ends. */
   highWaterBytes: 256 * 1024,
 } as const;

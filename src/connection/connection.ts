@@ -1,7 +1,7 @@
 /**
  * One connection over one socket; never reused. Takes commands in order, matches each reply to the oldest
- * unanswered command, and hands back unanswered commands when it closes. It knows nothing of reconnecting,
- * offline queues or retry policies, which are the link's. Its `Writer` decides when commands are encoded and
+ * unanswered command, and hands back unanswered commands when it closes. The link implements reconnecting,
+ * offline queues and retry policies. The `Writer` of the connection decides when commands are encoded and
  * written.
  */
 
@@ -100,13 +100,13 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   state: ConnectionState = ConnectionState.Dialing;
   /** The shape of this connection's replies; `protocol` follows the handshake. */
   shape: ReplyShape;
-  /** When bytes last arrived, or when the socket was last written with nothing in flight. */
+  /** When bytes last arrived, or when a write last began with nothing in flight. */
   lastActivityMs = 0;
   lastArrivalMs = 0;
   readyAtMs = 0;
   /** The time from the open socket to the end of the handshake: a few round trips. */
   handshakeMs = 0;
-  /** Null: silence has no meaning. */
+  /** Null: silence is ignored. */
   silenceListener: SilenceListener | null = null;
   /** The fault in the received bytes or replies, if that closed the connection. */
   protocolError: Error | null = null;
@@ -132,7 +132,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private socketEnd: Duplex["end"] | null = null;
   private readonly meter: FlushMeter;
   private readonly writer: Writer;
-  /** The reply that is being read belongs to the oldest command, and is no subscriber traffic. */
+  /** The reply that is being read belongs to the oldest command, and is not subscriber traffic. */
   private isUsualReply = false;
   private roomBytes = 0;
   private burstStartMs = 0;
@@ -344,7 +344,10 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return true;
   }
 
-  /** Full buffers make the runtime read up to 32 times in a turn: after a while the next turn continues. */
+  /**
+   * While reads fill the buffer, the runtime reads up to 32 times in one turn. After `READ_BURST_MS`, reading
+   * continues in the next turn.
+   */
   private mayReadOn(isMoreWaiting: boolean): boolean {
     if (!isMoreWaiting) this.burstStartMs = 0;
     else if (this.burstStartMs === 0) this.burstStartMs = this.lastActivityMs;
@@ -398,7 +401,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     const { end } = socket;
     this.socketEnd = end;
     socket.end = ((...args: unknown[]) => {
-      // A peer that has closed reads no more: unsent commands go to the next connection.
+      // A peer that has closed reads no more bytes: unsent commands are sent on the next connection.
       if (this.state < ConnectionState.Draining && !socket.readableEnded) this.writer.flushWhole();
       return Reflect.apply(end, socket, args);
     }) as Duplex["end"];

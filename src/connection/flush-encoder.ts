@@ -19,8 +19,8 @@ import type { CommandQueue } from "./command-queue";
 import type { ScriptMemory } from "./script-memory";
 
 /**
- * If at most this many commands are large, which means that they are sent by reference on average, they share one
- * flush of up to this many times the usual bytes.
+ * Up to this many large commands share one flush of up to this many times the usual size. Commands are large
+ * if their mean size is at least `REFERENCE_FROM_BYTES`.
  */
 const FEW = 16;
 
@@ -57,8 +57,8 @@ export interface Flush {
 }
 
 /**
- * Encodes unsent commands until the flush has enough bytes. Returns why a command could not be encoded: a part of it is
- * in the buffer, so the flush must not be written.
+ * Encodes unsent commands until the flush has enough bytes. Returns the error if a command could not be
+ * encoded: a part of that command is in the buffer, so the flush must not be written.
  * @param unsent The number of unsent commands in the queue, at least one.
  */
 export function fillFlush(
@@ -89,14 +89,14 @@ export function fillFlush(
   return null;
 }
 
-/** Whether so many commands of this total length are few and large, so that more may follow in this flush. */
+/** Whether `count` commands of this total length are few and large, so that more may follow in this flush. */
 function isLarge(count: number, length: number, fullBytes: number): boolean {
   return count < FEW && length >= count * REFERENCE_FROM_BYTES && length < fullBytes * FEW;
 }
 
 /**
  * Returns true if the command must be encoded now, and records the time and place of its write.
- * @param order The place of the command is the last one in flight.
+ * @param order The queue in which the command is the last one in flight.
  */
 export function beginWriting(command: Command, order: Pick<CommandQueue, "answered" | "inFlight">): boolean {
   const { extra } = command;

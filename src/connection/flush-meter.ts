@@ -1,7 +1,7 @@
 /**
  * Measures the flushes of one connection, for the counters of its link and for subscribers: the number of
- * commands, the time to the first reply, the time in which the socket accepted no more bytes. It works once for
- * each flush or read, and measures one round trip at a time.
+ * commands, the time to the first reply, the time in which the socket accepted no more bytes. It runs once
+ * for each flush or read, and measures one round trip at a time.
  */
 
 import { Batch } from "../command/batch";
@@ -14,7 +14,7 @@ import type { CommandQueue } from "./command-queue";
 import { ConnectionCounts, FLUSH_SIZES } from "./connection-counts";
 import { serverFor, type WriteListener } from "./flush-encoder";
 
-/** The server may delay their replies. */
+/** Commands to which the server may reply late by design. */
 const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
 const UNMEASURED = -1;
 
@@ -41,7 +41,7 @@ export class FlushMeter {
   private timedFromMs = 0;
   private stalledFromMs = 0;
   private readonly pending: Pending[] = [];
-  /** Read once: reading the environment takes longer than a flush may. */
+  /** Read once, because reading the environment for each flush would take too long. */
   private readonly isLogging = debug.enabled;
 
   constructor(

@@ -107,8 +107,8 @@ function send(connection: Connection, commands: readonly Command[]): void {
 
 export interface Introduction {
   /**
-   * The connection must be able to select them. They include those of waiting commands: none may run in another
-   * database because its SELECT was refused. The last one is selected when it is ready.
+   * The databases that the connection must be able to select, including those of waiting commands: no command
+   * may run in another database because its SELECT was refused. The last database in the list stays selected.
    */
   readonly databases: readonly number[];
   readonly options: HandshakeOptions;
@@ -120,7 +120,10 @@ export interface HandshakeListener {
   onError(error: Error): void;
   /** Commands follow the handshake in the same write. */
   isFollowed?(): boolean;
-  /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
+  /**
+   * The server does not know RESP3, so the login is sent again: commands behind the first login ran without
+   * one.
+   */
   onSecondLogin?(): void;
   /** Called once, while its last reply is processed: replies to commands behind the handshake follow. */
   onOutcome(outcome: HandshakeOutcome): void;
@@ -130,7 +133,7 @@ export interface HandshakeListener {
 export class Handshake {
   /** Replies that the outcome waits for. */
   private unanswered = 0;
-  /** The server does not know RESP3 and has not seen the credentials. */
+  /** The server does not know RESP3 and has not checked the credentials. */
   private isRepeated = false;
   private login: Answer | null = null;
   /** The first database that cannot be selected. */
@@ -174,14 +177,14 @@ export class Handshake {
       void commands.push(makeRequest(name, args, completion));
     const words = wordsOfLogin(credentials, protocol);
     if (words !== null) ask(...words);
-    // A new connection has database 0.
+    // A new connection uses database 0.
     if (databases.some((db) => db !== 0)) for (const db of databases) ask("select", [String(db)]);
     if (connectionName) ask("client", ["setname", connectionName], this.formality);
     if (options.readOnly) ask("readonly", [], this.formality);
     if (!disableClientInfo) {
       ask("client", ["SETINFO", "LIB-VER", VERSION], this.formality);
       ask("client", ["SETINFO", "LIB-NAME", tag ? `${NAME}(${tag})` : NAME], this.formality);
-      // With RESP3, HELLO returns it. The server identifies this connection by it.
+      // The ID by which the server identifies this connection. With RESP3, HELLO returns it.
       if (protocol === 2) ask("client", ["ID"]);
     }
     for (const one of options.himportFieldsets ?? []) ask("himport", prepareArgumentsOf(one));
@@ -291,7 +294,7 @@ function mapOf(list: readonly Reply[]): Record<string, Reply> {
   return map;
 }
 
-/** Without any, the connection belongs to the user `default`, who needs no password. */
+/** Without credentials, the connection acts as the user `default` without a password. */
 export function hasAny({ username, password }: Credentials): boolean {
   return Boolean(username) || Boolean(password);
 }
@@ -322,7 +325,7 @@ function refused(
   return { kind: "failed", error: error as Error, isTransient: isTransientRefusal(said), isLogin };
 }
 
-/** Evaluates the reply to INFO: ready, or loading its data and to be asked again. */
+/** Evaluates the reply to INFO: the server is ready, or is loading its data and must be asked again. */
 export function judgeInfo(
   connection: Connection,
   answer: Answer,

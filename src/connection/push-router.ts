@@ -1,7 +1,7 @@
 /**
  * Routes unrequested messages: pub/sub messages are dispatched, confirmations settle the waiting subscribe
- * commands, and all others go to the listener by their kind. Handles RESP3 pushes and the arrays of a RESP2
- * connection in subscriber mode.
+ * commands, and the listener receives all others with their kind. Handles RESP3 pushes and the arrays of a
+ * RESP2 connection in subscriber mode.
  *
  * A subscribe command with n names gets n confirmations; it stays at the head of the command queue until the
  * last one has arrived.

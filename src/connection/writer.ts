@@ -1,5 +1,5 @@
 /**
- * Writes the unsent commands of one connection when the rule of `flush-scheduler.ts` says so.
+ * Writes the unsent commands of one connection when the rules in `flush-scheduler.ts` allow it.
  *
  *   queued --- mayWriteEarly ------------------> written immediately
  *      '--> scheduled --- end of task or turn --> written in one flush
@@ -68,7 +68,7 @@ export class Writer implements Flushable, Flush {
   private isFlushing = false;
   /** Commands may be written before the end of the task. */
   private isEager = false;
-  /** The last command was written while nothing was in flight, and no flush was scheduled since. */
+  /** The last command was written while nothing was in flight, and no flush has been scheduled since. */
   private hasLeftIdle = false;
   /** Called once when no command is unsent any more. */
   private onFinished: (() => void) | null = null;
@@ -231,7 +231,7 @@ export class Writer implements Flushable, Flush {
     }
     if (last > 0) socket.uncork();
     this.scheduler.noteWrite(startMs);
-    // The kernel has accepted all bytes. The stream reports that in the next tick, and with faked ticks never.
+    // The kernel has accepted all bytes. The stream reports this in the next tick, or never with faked ticks.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     this.meter.end(bytes, this.isBlocked);
   }

@@ -17,7 +17,7 @@ export interface AwsKeys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
-  /** When temporary keys end. */
+  /** When temporary keys expire. */
   readonly expiration?: Date | undefined;
 }
 

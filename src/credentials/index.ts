@@ -1,4 +1,4 @@
-/** `sluice/credentials`: logins of managed servers with short-lived tokens, for the option `credentials`. */
+/** `sluice/credentials`: logins to managed servers with short-lived tokens, for the option `credentials`. */
 
 export type { AwsIamOptions, AwsKeys } from "./aws-iam";
 export { awsIam } from "./aws-iam";

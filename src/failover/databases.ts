@@ -172,7 +172,7 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
       username: username ?? defaults.username ?? null,
       password: password ?? defaults.password ?? null,
       credentials: credentials ?? defaults.credentials,
-      // The scheme of a URL asks for TLS, and the settings of the client say how.
+      // The scheme of a URL enables TLS, and the option `tls` of the client configures it.
       tls: database.tls ?? (defaults.tls || inUrl.tls),
     }),
     weight,

@@ -1,6 +1,6 @@
 /**
- * Connects a link to the active database. When another one becomes active, the connection to a lost database is closed, and
- * its commands follow `retryPolicy`; the connection to a good one is left when it owes no reply.
+ * Connects a link to the active database. When another database becomes active, the connection to a lost one is
+ * closed, and its commands follow `retryPolicy`. A working connection is replaced after its last reply.
  */
 
 import { channel } from "node:diagnostics_channel";
@@ -29,9 +29,9 @@ export interface FollowingLink {
   readonly isReady: boolean;
   /** Closes the connection, and connects without a delay. */
   restart(error: Error): void;
-  /** Changes to a new connection without losing a command, unless that is going on. */
+  /** Moves to a new connection without losing a command. Does nothing during such a move. */
   move(): void;
-  /** Gives such a change up. */
+  /** Cancels a move. */
   stay(): void;
 }
 
@@ -51,7 +51,7 @@ interface Options extends TcpConnectorOptions, Omit<OtherChoices, "path"> {
 export class FailoverConnector extends AbstractConnector implements Follower {
   private readonly monitor: DatabaseMonitor;
   private link: FollowingLink | null = null;
-  /** The last one dialled. */
+  /** The database of the latest connection attempt. */
   private used: Database;
   private readonly databaseOf = new WeakMap<Duplex, Database>();
 
@@ -96,7 +96,7 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     this.monitor.leave(this);
   }
 
-  /** A leased connection has no link that can be moved, so it is closed. */
+  /** The connector of a leased connection has no link that would call `release()`. */
   override disconnect(): void {
     super.disconnect();
     if (this.link === null) this.monitor.leave(this);
@@ -123,7 +123,7 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     if (link?.isReady === true && current !== null && current !== this.monitor.active) link.move();
   }
 
-  /** The database of the current connection; the last one dialled may be another. */
+  /** The database of the current connection, which may differ from `used`. */
   private get current(): Database | null {
     const socket = this.link?.socket ?? null;
     return (socket && this.databaseOf.get(socket)) ?? null;

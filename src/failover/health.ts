@@ -2,7 +2,7 @@
  * Judges databases by their probes, and chooses the one that a client uses. It is pure: it has no connection and no timer.
  */
 
-/** A database is lost when its probes have failed for this time, and so many of them. */
+/** A database is lost after `LOST_PROBES` failed probes over at least `LOST_MS`. */
 const LOST_MS = 1000;
 const LOST_PROBES = 5;
 
@@ -11,7 +11,7 @@ export type DatabaseState = "unknown" | "good" | "failing" | "lost";
 
 /** The recent probes of one database. */
 export class Health {
-  /** When the first of the latest probes that succeeded was sent; null: the latest one failed. */
+  /** When the first probe of the current run of successes was sent; null: there is no such run. */
   private goodSinceMs: number | null = null;
   private failingSinceMs: number | null = null;
   private failures = 0;
@@ -41,7 +41,7 @@ export class Health {
     this.failures = 0;
   }
 
-  /** Replies may be late or lost on its connection only. */
+  /** Only the connection of the probes may be at fault, so a new one is tried. */
   get needsConnection(): boolean {
     return this.failures > 0 && this.failures % LOST_PROBES === 0;
   }
@@ -64,8 +64,8 @@ export class Health {
 }
 
 /**
- * The database to use now: another one if the active one is lost, and one with a greater weight after it has been good for
- * the time of `failbackMs`.
+ * The database to use now: another one if the active one is lost, or one with a greater weight after it has been
+ * good for `failbackMs`.
  */
 export function choose<Database extends { readonly health: Health }>(
   databases: readonly Database[],

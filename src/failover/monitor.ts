@@ -17,9 +17,9 @@ import { choose, type DatabaseState, Health } from "./health";
 const INTERVAL_MS = 200;
 const TIMEOUT_MS = 500;
 const FAILBACK_MS = 30_000;
-/** A round of probes that is late by so many intervals shows that this process was paused. */
+/** A round of probes that is late by more than this number of intervals shows that this process was paused. */
 const PAUSE_INTERVALS = 2;
-/** A probe connection has this many time limits to become ready. */
+/** In multiples of the time limit of a probe: a younger connection is not replaced when its probes fail. */
 const LIVES_PER_TIMEOUT = 4;
 
 /** A client that probes one database. */
@@ -45,7 +45,7 @@ export interface DatabaseStats {
 
 /** The databases of the option `failover` in `stats()`. */
 export interface FailoverStats {
-  /** `host:port` of the database that serves. */
+  /** `host:port` of the active database. */
   readonly active: string;
   /** The number of changes to another database, including returns. */
   readonly switches: number;
@@ -115,7 +115,7 @@ export class DatabaseMonitor {
     if (this.timer === undefined) this.startRound(clockMs());
   }
 
-  /** The last one stops the probes. */
+  /** The last follower to leave stops the probes. */
   leave(follower: Follower): void {
     if (!this.followers.delete(follower) || this.followers.size > 0) return;
     stopTimer(this.timer);
@@ -236,7 +236,7 @@ export function monitorOf(
   const given = options.failover as FailoverSettings;
   const shared = monitors.get(given);
   if (shared !== undefined) return shared;
-  // The program may pass its object to other clients, which have another login.
+  // The program may pass its object to other clients with another login.
   const own = { ...given };
   const monitor = new DatabaseMonitor(own, deps);
   monitors.set(own, monitor);

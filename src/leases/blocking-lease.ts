@@ -109,7 +109,7 @@ class GiveBack implements SettleHook, Borrower {
     this.lease.giveBack(this, isAnswered);
   }
 
-  /** The command may settle late, or never without a connection: the connection is free now. */
+  /** Returns the connection now, because the command may settle late on another connection. */
   onTaken(): void {
     this.lease.giveBack(this, this.connection.isUsable);
   }

@@ -9,7 +9,7 @@ import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { isWord } from "../command/key-positions";
 import { ReplyError } from "../errors";
 
-/** Commands whose effect on the connection is not undone, with the subcommands that have none. */
+/** Commands whose effect on the connection cannot be undone, and their subcommands without an effect. */
 const LASTING: ReadonlyMap<string, readonly string[]> = new Map([
   ["asking", []],
   ["auth", []],
@@ -45,7 +45,7 @@ const LASTING: ReadonlyMap<string, readonly string[]> = new Map([
 const DISCARDED = /^EXECABORT /;
 
 export class SessionChanges implements SettleHook {
-  /** Only a new connection has none of the changes. */
+  /** Some changes cannot be undone, so the connection cannot be reused. */
   isLasting = false;
   private isWatching = false;
   private isInTransaction = false;

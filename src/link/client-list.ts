@@ -4,11 +4,11 @@ import type { Socket } from "node:net";
 import type { Connection } from "../connection/connection";
 import { request } from "../connection/handshake";
 
-/** The rows of the connections with these IDs, or of all without one; null if the server refuses them. */
+/** The rows of the connections with these IDs, or of all if none is given; null if the server refuses. */
 export async function askForRows(connection: Connection, ids: readonly number[]): Promise<string[] | null> {
   const filter = ids.length > 0 ? ["id", ...ids] : [];
   let answer = await request(connection, "client", ["list", ...filter]);
-  // Before 6.2 the list has no filters.
+  // Before Redis 6.2, CLIENT LIST has no filter by ID.
   if (ids.length > 0 && /syntax/i.test(answer.said)) answer = await request(connection, "client", ["list"]);
   return answer.error === null ? String(answer.value).split("\n") : null;
 }

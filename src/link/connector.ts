@@ -1,12 +1,12 @@
 /**
- * A way to reach a server. One connector serves one link for all its lives; custom ones are
+ * A way to reach a server. One connector opens all connections of one link; custom ones are
  * given as the `Connector` option. The classes are part of the public interface.
  */
 
 import type { Duplex } from "node:stream";
 import { LINK_DEFAULTS } from "./link-defaults";
 
-/** Read hooks that a connector may pass to `net.connect`, so that reads land where they are parsed. */
+/** Read hooks that a connector may pass to `net.connect`: the socket then reads into the parser's buffer. */
 export interface ReadHooks {
   buffer(): Uint8Array;
   callback(size: number): boolean;

@@ -33,7 +33,7 @@ interface Obtained {
   /** The number of the call that returned them. */
   readonly call: number;
   readonly credentials: ExpiringCredentials;
-  /** A date like `expiresAt`: both continue while the system is suspended, and a set clock changes both. */
+  /** Wall-clock time like `expiresAt`: both include system suspension and follow changes of the clock. */
   readonly atMs: number;
 }
 
@@ -73,7 +73,7 @@ class SharedProvider {
       if (this.asking === asking) this.asking = null;
     });
     this.asking = asking;
-    // A connection with the last result does not wait for this one.
+    // A connection that uses the last result does not await this promise.
     asking.catch(() => {});
   }
 
@@ -81,7 +81,7 @@ class SharedProvider {
     const call = ++this.calls;
     try {
       const credentials = checkedCredentials(await this.provide(request));
-      // The function may answer a call that was repeated after its repetition, with older credentials.
+      // A call that was repeated may return after its repetition, with older credentials.
       if (call > (this.last?.call ?? 0)) this.last = { call, credentials, atMs: userDateMs() };
       return this.lastCredentials();
     } catch (error) {

@@ -23,8 +23,8 @@ export interface CredentialSource {
 }
 
 /**
- * The result of the user's function. A missing or misspelled one would connect the client as the user `default`, so it is
- * an error. `{}` stands for that user.
+ * Checks the result of the user's function. If both fields are missing or misspelled, the client would
+ * connect as the user `default`, so this is an error. `{}` stands for that user.
  */
 export function checkedCredentials(given: unknown): ExpiringCredentials {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
@@ -66,7 +66,7 @@ export interface CredentialHost {
 const RENEW_AT = 0.8;
 /** The largest random share by which a renewal is earlier, so that many processes do not renew together. */
 const JITTER = 0.05;
-/** The answer to a call that takes longer may never arrive. The default of `connectTimeout`. */
+/** In ms: the time limit of a call of the source. Equals the default of `connectTimeout`. */
 export const LONGEST_CALL_MS = 10_000;
 /** The delay between attempts after the source has failed. */
 const FIRST_RETRY_MS = 500;

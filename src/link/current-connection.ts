@@ -3,9 +3,9 @@
  * before a command that was issued for another one.
  *
  * Waiting commands are sent behind the handshake of a new connection, in the same write, which saves a round trip.
- * If the handshake fails, they are withdrawn: their replies are dropped, and they wait as if never written. Only
- * commands that do no harm in that case are sent early. Reads never do. A write does none if a refused login or
- * database cannot make it run as another user or elsewhere, and if it may be sent again. The outcome of the
+ * If the handshake fails, they are withdrawn: their replies are dropped, and they wait as if never written.
+ * Only commands that are safe in that case are sent early. Reads are always safe. A write is safe if it may
+ * be sent again and the handshake has no login and no SELECT that the server could refuse. The outcome of the
  * handshake is known before the first reply to an early command.
  */
 
@@ -140,8 +140,7 @@ export class CurrentConnection {
       this.agreed = db;
       this.setDb(db);
     }
-    // Also when the reply tells the database, because a command may have been resent in its own database
-    // meanwhile.
+    // Even if the reply determines the database: a command may have been resent in its own one meanwhile.
     if (this.isReady) this.selectAnew(this.selected.db);
   }
 
@@ -190,7 +189,7 @@ export class CurrentConnection {
     const sent = new Set(this.early.filter((command) => !command.isSettled));
     this.early = [];
     if (sent.size === 0) return;
-    this.connection?.queue.replaceAll((command) => (sent.has(command) ? standIn(command) : command));
+    this.connection?.queue.replaceAll((command) => (sent.has(command) ? placeholderFor(command) : command));
     const hasRunNone = refusal === null || refusesAll(refusal);
     for (const command of sent) {
       if (!hasRunNone && command.state === CommandState.Sent && !isRead(command)) command.mayHaveRun = true;
@@ -201,7 +200,7 @@ export class CurrentConnection {
     this.owner.offline.putBack([...sent]);
   }
 
-  /** After a certain mistake, no server has run them. */
+  /** If the cause is certain, such as an HTTP port, no server has run the early commands. */
   onTrouble(error: Error): void {
     if (isCertain(error)) this.withdraw(null);
   }
@@ -245,7 +244,7 @@ function refusesAll(error: Error): boolean {
 }
 
 /** Takes the place of a command and drops its reply. An unwritten one is skipped. */
-function standIn({ spec, wantsBuffers, state }: Command): Command {
+function placeholderFor({ spec, wantsBuffers, state }: Command): Command {
   const command = issuedBy(Origin.Connection, new Command(spec, [], wantsBuffers, IGNORED));
   command.state = state === CommandState.Sent ? state : CommandState.Settled;
   return command;

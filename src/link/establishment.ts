@@ -1,7 +1,7 @@
 /**
- * One attempt to connect: from the connector's socket to a connection that has completed its handshake; both
- * share `connectTimeout`. A server that is loading its data is asked again until it is ready. Reports the
- * outcome to its owner; a closed socket ends it silently, because the connection itself reports that.
+ * One attempt to connect: from the connector's socket to a connection that has completed its handshake. Both
+ * steps share `connectTimeout`. A server that is loading its data is asked again until it is ready. Reports
+ * the outcome to its owner; a closed socket ends it silently, because the connection itself reports that.
  */
 
 import type { Socket } from "node:net";
@@ -133,7 +133,7 @@ export class Establishment implements HandshakeListener {
       socket.destroy();
       return;
     }
-    // From now on, because asking Sentinels for an address may continue as long as their retry strategy allows.
+    // The limit starts here: Sentinels may be asked for an address as long as their retry strategy allows.
     this.armTimer();
     const onPlain = (): void => this.connection.destroy(plainPortError());
     this.stopPlainPortCheck = checkPlainPort(socket, onPlain);

@@ -63,7 +63,7 @@ export class Intake {
     owner.updateDirect();
   }
 
-  /** A move does not begin between the commands of a batch, which may contain a transaction. */
+  /** The mover does not replace the connection within a batch, because it may contain a transaction. */
   takeBatch(commands: readonly Command[]): void {
     const { isLeaving, offline, status } = this.owner;
     if (isLeaving) {

@@ -63,7 +63,7 @@ export class LeftoverCommands {
   }
 
   /**
-   * Commands do not wait after a certain mistake, such as an HTTP port.
+   * Commands do not wait if the next attempt cannot succeed either, as with an HTTP port.
    * @param hasOthers Other servers may serve the commands, and have better certificates.
    */
   failMistaken(error: Error, hasOthers: boolean): void {

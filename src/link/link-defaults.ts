@@ -1,5 +1,5 @@
 /**
- * The values of options that a link and its connections use where an option is absent. The defaults of a client
+ * Default values of the options that a link and its connections read. The defaults of a client
  * (`client/options/redis-options.ts`) contain them.
  */
 

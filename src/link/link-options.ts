@@ -73,7 +73,7 @@ export interface Takeover {
 export interface LinkMover {
   /** Commands wait until the connection is replaced. */
   readonly isHolding: boolean;
-  /** Maintenance runs: time limits wait longer. */
+  /** Maintenance is in progress: time limits are extended. */
   readonly isRelaxed: boolean;
   /** Unanswered commands of replaced connections. */
   readonly unanswered: number;
@@ -111,7 +111,7 @@ export function retryPolicyOf(options: LinkOptions): RetryPolicy {
   return options.retryPolicy ?? LINK_DEFAULTS.retryPolicy;
 }
 
-/** The last text is kept: the errors of commands that one event ends are compared by it. */
+/** The last text is cached, because the errors of one event are compared by it. */
 let latest: Pick<LinkOptions, "path" | "host" | "port"> & { text: string } = { port: -1, text: "" };
 
 /** `host:port` or the path of the unix socket. */

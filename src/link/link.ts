@@ -1,8 +1,8 @@
 /**
- * A lasting relation to one server: it outlives its connections and holds the public state. Commands go
+ * The link of a client to one server. It outlives its connections and holds the public state. Commands go
  * directly to the ready connection, or wait in the offline queue. After a loss the unanswered ones are sent
- * again first, if `command/fate.ts` allows it. Each settles: by its reply, by these rules, or with "Connection
- * is closed." when the link ends.
+ * again first, if `command/fate.ts` allows it. Each command settles: by its reply, by these rules, or with
+ * "Connection is closed." when the link ends.
  *
  *   commands ---> Link ---- ready, nothing to inspect ---------> Connection
  *                   \-> Intake -> CurrentConnection ------------/
@@ -140,7 +140,7 @@ export class Link implements Dispatcher {
     return this.session.isConcerned(commands, ATTENTION) ? null : this.direct;
   }
 
-  // --- life --------------------------------------------------------------------------------
+  // --- lifecycle ---------------------------------------------------------------------------
 
   /** Resolves when ready; rejects when the attempt ends otherwise (retries may continue). */
   connect(): Promise<void> {
@@ -309,7 +309,7 @@ export class Link implements Dispatcher {
     return this.mover?.isRelaxed === true;
   }
 
-  /** Also the connection that will replace the current one. */
+  /** Also creates the connection that will replace the current one. */
   makeConnection(): Connection {
     const { options, connectionDeps, mover } = this;
     return mover?.open(options, connectionDeps) ?? new Connection(options, connectionDeps);
@@ -331,7 +331,7 @@ export class Link implements Dispatcher {
     this.renewal.start(credentials);
   }
 
-  /** The commands that a replaced connection has left are sent again by the rules of a lost one. */
+  /** The unanswered commands of a replaced connection are sent again by the rules for a lost one. */
   takeBack(connection: Connection): void {
     const left = this.leftovers.leftBy(connection);
     this.leftovers.keep(this.isLeaving ? this.leftovers.endLeftovers(left) : left, connection);
@@ -347,7 +347,7 @@ export class Link implements Dispatcher {
     if (!isRelaxed) this.liveness.start(connection);
     else {
       this.liveness.stop();
-      // Commands that wait for the reply to a PING wait no longer.
+      // Writes the commands that wait for the reply to a PING.
       connection.goOn();
     }
   }
@@ -380,7 +380,7 @@ export class Link implements Dispatcher {
     }
   }
 
-  /** The connector failed: no socket, and therefore no `close` and no retry from it. */
+  /** The connector failed. Without a socket, no `close` event follows, and so no retry. */
   onUnreachable(error: Error): void {
     this.dropConnection();
     this.report("error", error);
@@ -445,7 +445,7 @@ export class Link implements Dispatcher {
     this.session.onLoss((flag) => this.offline.has(flag));
     this.reconnection.fail(() => this.leftovers.closedError());
     if (this.status !== "close") {
-      // Ended or connected again by code that received an outcome.
+      // User code that received an outcome has ended the link or connected it again.
       if (this.status === "end") this.leftovers.endWaiting();
       return;
     }
@@ -503,9 +503,9 @@ export class Link implements Dispatcher {
     this.direct = null;
   }
 
-  /** On ready: subscriptions, commands of a lost connection, waiting commands, and then the database. */
+  /** Sends, in this order: subscriptions, commands of a lost connection, waiting commands, the SELECT. */
   private sendWaiting(connection: Connection): void {
-    // Together, because some may have been given up, and others depend on them.
+    // Written together, because some commands may have been given up, and others depend on them.
     connection.writesAtTaskEnd = true;
     if (!this.subscriptions.isEmpty) {
       this.current.select(this.session.selected.db);
@@ -523,7 +523,7 @@ export class Link implements Dispatcher {
       const options = causeOf(this.leftovers.cause);
       this.leftovers.failWaiting(() => new MaxRetriesPerRequestError(exhausted, options));
     }
-    // Ended or connected again by the retry strategy or by code that received an outcome.
+    // The retry strategy, or user code that received an outcome, has ended the link or connected it again.
     if (this.status !== status) return;
     // The caller of QUIT has already received its result.
     const hasLeft = this.session.isQuitting && !this.offline.has(CommandFlag.Quit);

@@ -1,9 +1,10 @@
 /**
  * Determines whether the current connection of a link is alive. When its oldest unanswered command is overdue and no byte
- * was received or sent, it asks the server over a second connection. It resets the connection only if the server itself
- * reports that it does not work for it, or accepts no connections any more. In all other cases it waits, reports that
- * once, and leaves the rest to TCP. A command that the server holds on purpose (blocking ones, WAIT, CLIENT PAUSE, a slow
- * script) is not taken for a dead connection before its own timeout has passed.
+ * was received or sent, it asks the server over a second connection. It resets the connection only if the
+ * server's own report shows that it is dead, or if the server accepts no new connections. In all other cases
+ * it waits, reports that once, and leaves the rest to TCP. The server holds some commands on purpose:
+ * blocking ones, WAIT, CLIENT PAUSE, a slow script. They are not taken for a dead connection before their own
+ * timeout has passed.
  *
  * If no reply is due, silence proves nothing and no checks run. A client that listens for messages sends a PING, which
  * becomes overdue. After a long silence, a PING precedes the next command: the process may have been suspended, and the
@@ -28,7 +29,7 @@ import type { LinkMode } from "./link-state";
 import { probe, type Verdict } from "./probe";
 import { canReach, LONGEST_ANSWER_MS, openBeside, type Peer, type SideConnection } from "./side-connection";
 
-/** After so many silence limits, the next command first checks the connection. */
+/** After a silence of this many times `idleMs`, a PING precedes the next command. */
 const SILENCES_BEFORE_DOUBT = 2;
 /**
  * The limit for the reply: as long as three handshakes, at least this long and at most `LONGEST_ANSWER_MS`. A distant

@@ -34,7 +34,7 @@ export async function probe(
   timeoutMs: number,
 ): Promise<Verdict> {
   let late: Verdict | null = null;
-  // Its close fails all requests.
+  // Destroying the side connection fails all of its requests.
   const timer = startTimer(() => {
     // Accepted and silent: busy or paused. Not even accepted: gone.
     late = side.isAccepted ? "busy" : "unreachable";

@@ -1,6 +1,6 @@
 /**
- * The time of the next connection attempt of a link, by the retry strategy. Holds the callers of `connect()` until their
- * attempt is decided.
+ * Schedules the next connection attempt of a link by the retry strategy. Settles the promises of `connect()`
+ * when their attempt succeeds or fails.
  */
 
 import { clockMs, Delay, LONGEST_TIMER_MS, nextTick } from "../util/scheduling";
@@ -15,7 +15,7 @@ type Nothing = ReturnType<() => void>;
 /** Milliseconds to wait. Any other value ends the client. */
 export type RetryDelay = number | Nothing | null;
 
-/** In ms: the loss of a connection that has lasted this long is an accident, without a delay. */
+/** In ms: after the loss of a connection that lasted this long, the first attempt has no delay. */
 const HEALTHY_LIFE_MS = 3000;
 /** A connection that did not last this many milliseconds counts as a failed attempt: the shortest default delay. */
 const SHORTEST_LIFE_MS = 50;
@@ -54,8 +54,8 @@ export class Reconnection implements EstablishmentDeps {
   }
 
   /**
-   * Its delay is no measure of a short life: the longer the delay, the fewer connections last as long, so regular losses
-   * would raise the delay to its limit.
+   * A connection that lasted `SHORTEST_LIFE_MS` resets the delay. This limit is constant: if it grew with the
+   * delay, regular losses would raise the delay to its maximum.
    */
   judgeLife(readyAtMs: number): void {
     if (readyAtMs === 0) return;

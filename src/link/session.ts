@@ -175,7 +175,7 @@ export class Session {
     if (this.openTransaction !== null && !goesAgain(CommandFlag.Multi)) {
       this.selected.abandonOpen();
       this.openTransaction = null;
-      // A caller that was told that MULTI failed does not continue.
+      // A caller whose MULTI has failed does not continue.
       this.isMultiLost = !this.isMultiInDoubt;
     }
   }

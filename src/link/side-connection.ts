@@ -20,7 +20,7 @@ import { openSocket } from "./tcp-connector";
 /** The remote end of a socket; other streams do not know theirs. */
 export type Peer = Partial<Pick<Socket, "remoteAddress" | "remotePort">>;
 
-/** A healthy server has answered a question of the client itself by then. */
+/** In ms: a healthy server answers the client's own requests within this time. */
 export const LONGEST_ANSWER_MS = 2000;
 
 /** True when another connection can be opened; only a custom connector knows how to reach its server. */
@@ -104,7 +104,7 @@ export class SideConnection implements ConnectionLife {
   }
 }
 
-/** Opens a connection beside the current one; null if that was lost. Rejects without credentials. */
+/** Opens a connection beside the current one; null if that was lost. Rejects if the source fails. */
 export async function openBeside(
   current: { readonly connection: Connection | null },
   options: LinkOptions,

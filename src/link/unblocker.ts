@@ -119,7 +119,7 @@ export class Unblocker {
     const rows = await askForRows(side, clientId === null ? [] : [clientId]);
     const row = rowOf(rows ?? [], connection);
     if (row === undefined) return "impossible";
-    // The server may not have come to the command, or the command may have been answered meanwhile.
+    // The server may not have reached the command yet, or may have answered it meanwhile.
     if (!isHeldIn(row, command.spec.lowerName) || !isFirst(connection, command)) return "not yet";
     this.told++;
     const { value, error } = await request(side, "client", ["unblock", numberIn(row, "id"), "error"]);

@@ -64,7 +64,7 @@ export interface MoverOwner {
   onEnd(): void;
 }
 
-/** How often a connection is checked that still owes replies to commands that have settled, or are blocked. */
+/** In ms: the interval between checks of an old connection whose remaining commands have settled, or are blocked. */
 const CHECK_MS = 20;
 
 export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
@@ -135,7 +135,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     return sum;
   }
 
-  // --- called by the ears ----------------------------------------------------------------------
+  // --- called for notices ----------------------------------------------------------------------
 
   onPush(message: readonly Reply[]): void {
     const notice = readNotice(message);
@@ -174,7 +174,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     this.handle({ kind: "dial failed" });
   }
 
-  // --- inside ----------------------------------------------------------------------------------
+  // --- private ---------------------------------------------------------------------------------
 
   private handle(event: MaintenanceEvent): void {
     const wasRelaxed = this.isRelaxed;
@@ -305,7 +305,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     this.owner.onReport({ state: "moved" });
     this.handle({ kind: "changed over" });
     if (this.isRelaxed) link.relax(true);
-    // Its commands go first.
+    // The commands of the old connection are queued before the held ones.
     if (isLate) this.close(old);
     this.release();
   }

@@ -4,8 +4,9 @@
  * refused merged command would have to be sent again singly, behind later commands.
  *
  * MGET and MSET contain keys of several callers, and a server refuses the whole command for one key that the
- * user may not use. The proof therefore names a key that only a right to all keys covers. MSET is proven with a
- * value missing: servers check rights first and the number of arguments last, and write nothing.
+ * user may not use. The proof therefore names a key that only a permission for all keys covers. MSET is
+ * proven with a value missing: servers check permissions first and the number of arguments last, and write
+ * nothing.
  *
  *   unknown --ask--> asked --reply--> proven
  *      ^                '--- NOPERM ----'---> refused
@@ -28,13 +29,13 @@ const UNSUPPORTED = /^(CROSSSLOT|ERR unknown command|ERR wrong number of argumen
 const DIVIDED = /^TRYAGAIN/;
 /** The reply to MSET with a value missing, if the user may use MSET. */
 const MISCOUNTED = /^ERR wrong number of arguments/i;
-/** Another node serves the key. Servers check rights before that. */
+/** Another node serves the key. Servers check permissions before they redirect. */
 const ELSEWHERE = /^(MOVED|ASK) /;
 
 /** Patterns for a part of the keys, such as `app:*`, do not match it. */
 const ODD_KEY = "\0";
 
-/** Runs that are sent singly after a refusal: rights may be granted again, and a proof costs one command. */
+/** Runs that are sent singly after a refusal: permissions may change, and a proof costs one command. */
 const RESTING_RUNS = 64;
 
 export class ConnectionKnowledge {
@@ -62,7 +63,7 @@ export class ConnectionKnowledge {
   learn(form: Form, { message }: Error): boolean {
     const isForbidden = FORBIDDEN.test(message);
     if (!isForbidden && !UNSUPPORTED.test(message)) return DIVIDED.test(message);
-    // A server does not learn a command.
+    // The commands that a server supports do not change during a connection.
     const resting = isForbidden ? RESTING_RUNS : Number.POSITIVE_INFINITY;
     this.states.set(form, resting);
     const { single, spec } = form;

@@ -1,5 +1,5 @@
 /**
- * Identical reads of one batch. A read joins an earlier one unless a command in between may have changed one of
+ * Finds identical reads in one batch. A read joins an earlier one unless a command in between may have changed one of
  * its keys or has unknown effects. Its reply is then as old as that of the earlier read, but no command of the
  * client in between could reveal the difference.
  */
@@ -16,7 +16,7 @@ const PLAIN_TEXT = /^[\x20-\x7e]*$/;
 export interface DuplicateReads {
   /** The commands that are sent, in order. */
   readonly sent: readonly Command[];
-  /** Reads that ask the same, by the one of them that is sent, which is the first. */
+  /** Maps each sent read to the identical reads behind it. */
   readonly equal: ReadonlyMap<Command, readonly Command[]>;
 }
 
@@ -52,7 +52,7 @@ export function findDuplicateReads(
   return { sent, equal };
 }
 
-/** Equal for reads that ask the same, with the same retry policy. */
+/** A text that is equal for identical reads with the same retry policy. */
 function textOf(command: Command): string {
   let text = `${command.spec.lowerName} ${policyOf(command) ?? ""} `;
   for (const arg of command.args) {
@@ -74,8 +74,8 @@ function bytesOf(arg: Argument): string {
 }
 
 /**
- * Whether a command may not be sent once more behind others: a read if one of them may change its keys, a write if
- * one of them uses its keys.
+ * Whether a command must not be sent again behind the others: a read if one of them may change its keys, a
+ * write if one uses its keys.
  */
 export function isOvertaken(member: Command, isWrite: boolean, behind: readonly Command[]): boolean {
   const keys = new Set(keyNames(member));

@@ -18,7 +18,7 @@ import type { Form } from "./forms";
 export class MergedRun implements Completion, SettleHook {
   /** The command that is sent. */
   readonly command: Command;
-  /** The members with a caller. */
+  /** The number of members that have not been given up. */
   private left: number;
   /** The members whose arguments are sent. */
   private live: readonly Command[];
@@ -42,7 +42,7 @@ export class MergedRun implements Completion, SettleHook {
     this.command.batch = batch;
     if (batch !== null) batch.left++;
     for (const { extra } of members) {
-      // Only a member with more fields may be given up, or has its own retry policy.
+      // Only a member with `extra` can be given up or have its own retry policy.
       if (extra === null) continue;
       extra.sentAs = this.command;
       extra.addHook(this);

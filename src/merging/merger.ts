@@ -4,8 +4,8 @@
  * one that they could have got (docs/decisions/0016). Commands that would wait for a connection, and single commands,
  * pass unchanged.
  *
- * An error reply that concerns only the merged form divides it: its members are sent singly, or go to the
- * cluster one by one.
+ * An error reply that concerns only the merged form divides it: its members are sent singly, or the cluster
+ * takes them one by one.
  */
 
 import { type Batch, BatchKind, type BatchMerging } from "../command/batch";
@@ -88,7 +88,7 @@ export class Merger implements Dispatcher {
   /** The members may succeed singly. */
   private concernsForm(form: Form, error: Error): boolean {
     if (form.spec.name === form.single) return false;
-    // An unreadably large reply may be readable for single commands.
+    // Single commands may succeed if the merged reply is too large to be decoded.
     return error instanceof ReplyError ? this.knowledge.learn(form, error) : !form.isWrite;
   }
 
@@ -135,7 +135,7 @@ export class Merger implements Dispatcher {
   private mayMerge({ form, from, to }: Run, commands: readonly Command[]): boolean {
     const { knowledge } = this;
     if (knowledge.rests(form)) return false;
-    // The form has the same name as its members, so the server treats it alike.
+    // The form has the same name as its members, so the server supports both or neither.
     if (form.spec.name === form.single) return true;
     if (!knowledge.isProven(form)) return false;
     if (form.isOneKey || commands[from]?.slot === UNROUTED) return true;

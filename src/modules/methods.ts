@@ -109,7 +109,7 @@ class NoJson {
   }
 }
 
-/** The first line: for a circular value, the others show its structure. */
+/** Only the first line, because for a circular value the message also shows the structure. */
 function reasonOf(cause: unknown): string {
   const [line] = toError(cause).message.split("\n");
   return `it has no JSON form: ${line}`;
@@ -211,7 +211,7 @@ function mappedDocument(result: unknown): FoundDocument {
   return document;
 }
 
-/** With EXPLAINSCORE the score is the first of a list. */
+/** With EXPLAINSCORE the score is the first element of a list. */
 function scoreOf(score: unknown): number {
   return Number(Array.isArray(score) ? score[0] : score);
 }
@@ -329,7 +329,7 @@ function factSpec(spec: CommandSpec, args: readonly unknown[]): CommandSpec | un
 
 // ---------------------------------------------------------------------------------------------
 
-/** For the replies that depend on options of the call. */
+/** The mappers of commands whose reply depends on their options. */
 const BY_ARGUMENTS: Readonly<
   Record<string, (spec: CommandSpec, args: readonly unknown[]) => CommandSpec | undefined>
 > = {

@@ -10,7 +10,7 @@ export interface CallEnd {
 
 export interface CallSource {
   /** Counts the outcomes; a replacement must pass the outcomes on to it. */
-  readonly tally: CallEnd;
+  readonly callCounts: CallEnd;
   /** Another instrumentation has replaced `sendCommand`. */
   readonly isPatched: boolean;
   /** Writes to all its sockets so far. */

@@ -102,12 +102,12 @@ class CallGroup implements CallEnd, Operation {
   }
 
   onFulfilled(): void {
-    this.source.tally.onFulfilled();
+    this.source.callCounts.onFulfilled();
     if (--this.left === 0) this.finish();
   }
 
   onFailed(error: Error): void {
-    this.source.tally.onFailed(error);
+    this.source.callCounts.onFailed(error);
     this.failed++;
     this.failure ??= errorCode(error);
     if (--this.left === 0) this.finish();

@@ -15,8 +15,8 @@ const GAP_MS = 0.5;
  */
 const FEWEST_BATCHES = 16;
 /**
- * In batches; enough for 250 ms. With fewer, batches are sent in a burst and the next commands wait for the
- * first reply.
+ * In batches; enough for a round trip of 250 ms. With fewer, batches are sent in a burst and the next
+ * commands wait for the first reply.
  */
 const MOST_BATCHES = 512;
 const PERIOD_MS = 1000;
@@ -28,7 +28,7 @@ export class AdaptiveWindow {
   private presentMs = Number.POSITIVE_INFINITY;
   private periodEndMs = 0;
 
-  /** A batch was sent `roundTripMs` ago; the commands that stand for it have settled. */
+  /** A batch was sent `roundTripMs` ago, and the commands that are counted for it have settled. */
   note(roundTripMs: number, nowMs: number): void {
     if (nowMs >= this.periodEndMs) {
       this.earlierMs = this.presentMs;

@@ -34,8 +34,8 @@ export interface AutoPipelinerOptions {
   /** The bytes of arguments (characters of strings) at which a batch is full. */
   readonly maxBytes: number;
   /**
-   * The size of a piece that is sent before the end of its turn, once half as many more commands have been
-   * collected; `Infinity`: no pieces.
+   * The number of commands in a piece that is sent before the end of its turn, once 1.5 times as many have
+   * been collected; `Infinity`: no pieces.
    */
   readonly pieceSize: number;
   /** Lower-case command names that are never collected. */
@@ -53,7 +53,10 @@ function isUnrouted({ slot }: Command): boolean {
   return slot === UNROUTED;
 }
 
-/** A remaining piece is sent only if it is half as large: commands merge best at the end of a batch. */
+/**
+ * In pieces: one is sent early only if at least half a piece remains, because commands merge best at the end
+ * of a batch.
+ */
 const PIECES_GATHERED = 1.5;
 
 export class AutoPipeliner implements Dispatcher {
@@ -78,7 +81,7 @@ export class AutoPipeliner implements Dispatcher {
     this.inFlight--;
     this.sendWhatMayGo(true);
   };
-  /** Without merging, limits and ignored commands, nothing needs a look at each command. */
+  /** True without merging, limits and ignored commands: most commands then need no further check. */
   private readonly isPlain: boolean;
   /** Null with a fixed number of batches. */
   private readonly adaptive: AdaptiveWindow | null;
@@ -113,10 +116,11 @@ export class AutoPipeliner implements Dispatcher {
    * they are dispatched, and wait or fail under the link's rules.
    */
   hold(isHolding: boolean): void {
-    // A lazy connection that begins to connect is not ready before and after: the batch of the turn stays open.
+    // For example, a lazy connection begins to connect: the batch of the turn stays open.
     if (isHolding === this.isHolding) return;
     this.isHolding = isHolding;
-    // A link that a batch wakes reports that before it has taken the batch: the rest is sent after it.
+    // A batch may make the link reconnect, which the link reports before it has accepted the batch. The
+    // remaining commands are sent afterwards.
     if (this.isSending) this.isFlushDue = !isHolding;
     else if (!isHolding) this.flush();
   }
@@ -125,7 +129,7 @@ export class AutoPipeliner implements Dispatcher {
     const { open } = this;
     // The same as below, in half the time, for most commands. No command is collected while a batch is open.
     if (open !== null && this.isPlain && (command.spec.flags & MAY_GO_ALONE) === 0) {
-      // A window of many batches needs no exact end: the first command stands for the others.
+      // With an adaptive window, the reply to the first command counts as the end of the batch.
       if (this.adaptive === null) open.add(command);
       else open.size++;
       this.next.dispatch(command);

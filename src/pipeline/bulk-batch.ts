@@ -54,7 +54,7 @@ export class BulkBatch extends PipelineRun {
     this.batch.kind = BatchKind.Automatic;
     // A source may reuse the same memory for its next command.
     this.copiesAtOnce = true;
-    // A batch may be rejected before its turn to be read.
+    // A batch may be rejected before its rows are read.
     this.outcome.catch(() => {});
   }
 
@@ -71,7 +71,7 @@ export class BulkBatch extends PipelineRun {
     return this.isExecuted && this.left === 0;
   }
 
-  /** The reason why the client takes no commands, if it took none of this batch; null otherwise. */
+  /** The error of the closed client, if it accepted no command of this batch; null otherwise. */
   get closedBy(): Error | null {
     const { failures, length } = this;
     if (failures.length < length || !failures.every(({ error }) => isOfClosedClient(error))) return null;

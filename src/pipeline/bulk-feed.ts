@@ -18,7 +18,7 @@ export interface FeedLimits {
   readonly batchSize: number;
   readonly maxBytes: number;
   readonly inFlight: number;
-  /** The size of replies that may be unread, estimated from the last ones. */
+  /** The size of replies that may be unread, in characters and bytes, estimated from the last ones. */
   readonly maxReplyBytes: number;
 }
 
@@ -91,7 +91,7 @@ export class BulkFeed {
     if (refusal !== null) throw refusal.thrown;
   }
 
-  // --- inside ------------------------------------------------------------------------------
+  // --- private -----------------------------------------------------------------------------
 
   private follow({ replyBytes, length }: BulkBatch): void {
     const meanBytes = replyBytes / length;
@@ -100,7 +100,7 @@ export class BulkFeed {
     this.pace = Math.min(this.commandsFor(largest), this.pace * GROWTH);
   }
 
-  /** How many replies of that size a batch may cause. */
+  /** The most commands of a batch whose replies have this size each. */
   private commandsFor(replyBytes: number): number {
     const { batchSize, inFlight, maxReplyBytes } = this.limits;
     return Math.min(batchSize, Math.max(1, Math.floor(maxReplyBytes / inFlight / replyBytes)));
@@ -150,7 +150,7 @@ export class BulkFeed {
     return false;
   }
 
-  /** It waits for the source, and nothing was sent that is not handed out. */
+  /** It waits for the source, and all batches are handed out. */
   get isIdle(): boolean {
     return this.isPulling && !this.isStopped && this.batch === null && this.sent.length === 0;
   }

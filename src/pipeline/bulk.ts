@@ -186,8 +186,8 @@ export class Bulk implements AsyncIterable<Row> {
     if (signal) listenToAbort(signal, onAbort);
     let cutBy: Error | null = null;
     const ending = this.ending?.() ?? null;
-    // A command that the source has just yielded is refused, which ends the bulk. A source that yields none may never
-    // yield one.
+    // A command that the source has just yielded is refused, which ends the bulk. An idle source is stopped
+    // here, because it may never yield another command.
     const onEnd = (): void =>
       atTurnEnd(() => {
         if (!feed.isIdle) return;
@@ -226,7 +226,7 @@ export class Bulk implements AsyncIterable<Row> {
   }
 
   private account({ length, failures }: BulkBatch): void {
-    // A command that could not be sent has failed first, at any position.
+    // Commands that could not be sent fail first, regardless of their positions.
     for (const { index, error } of failures.sort((a, b) => a.index - b.index)) {
       if (this.errors.length >= this.maxErrors) break;
       this.errors.push({ index: this.settled + index, error });

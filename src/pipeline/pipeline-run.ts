@@ -18,7 +18,7 @@ import {
 import { CommandFlag, type CommandSpec, type ReplyShape, TRANSACTION_END } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { isForgettable } from "../command/fate";
-import { TALLY, type Tally } from "../command/promise-completion";
+import { CALL_COUNTS, type CallCounts } from "../command/promise-completion";
 import type { Script } from "../command/script";
 import { presentUser } from "../command/watch-user";
 import type { BatchFacts } from "../observability/hooks";
@@ -37,7 +37,7 @@ import {
 
 export type { BatchFacts };
 
-/** The code of commands that waited for a cluster which then could not be reached. */
+/** The error code of commands that waited for an unreachable cluster. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
 
 export const PIPELINE_CLASS: unique symbol = Symbol("pipelineClass");
@@ -45,7 +45,7 @@ export const SEND_BATCH: unique symbol = Symbol("sendBatch");
 export const TRACE_BATCH: unique symbol = Symbol("traceBatch");
 export const OBSERVE: unique symbol = Symbol("observe");
 
-/** Its client, or a view of it. */
+/** The client of a pipeline, or a view of the client. */
 export interface PipelineHost {
   readonly options: {
     readonly keyPrefix?: KeyPrefix | undefined;
@@ -54,7 +54,7 @@ export interface PipelineHost {
   };
   readonly isCluster: boolean;
   /** Counts the outcomes of the commands. */
-  readonly [TALLY]: Tally;
+  readonly [CALL_COUNTS]: CallCounts;
   /** The pipeline class with the client's own methods. */
   [PIPELINE_CLASS]?(): { readonly prototype: object };
   /** Sends the batch; commands carry their outcomes. */
@@ -90,7 +90,7 @@ export class PipelineRun implements Completion, BatchFacts {
   /** The number of MULTIs without EXEC. */
   openTransactions = 0;
   isExecuted = false;
-  /** Receives each command and passes it to `queueCommand`, or keeps it; null: no code replaces that. */
+  /** Receives each command and passes it to `queueCommand`, or keeps it; null: `sendCommand` is not replaced. */
   carrier: Carrier | null = null;
   /** Bytes are copied when a command is queued, not at `exec()`. */
   protected copiesAtOnce = false;
@@ -119,7 +119,7 @@ export class PipelineRun implements Completion, BatchFacts {
     protected readonly client: PipelineHost,
     /** The pipeline is one transaction and reports only the reply of EXEC. */
     readonly isTransaction: boolean,
-    /** Otherwise only the rows of failed commands are kept. */
+    /** False: only the rows of failed commands are kept. */
     protected readonly keepsRows = true,
     /** The adjacent commands that may be merged. */
     merging: BatchMerging | null = null,
@@ -215,7 +215,7 @@ export class PipelineRun implements Completion, BatchFacts {
     if (this.keepsCallSites) command.ensureExtra().captureCallSite();
   }
 
-  /** Takes the place of a command that cannot be sent: its row is the error. */
+  /** Queues a placeholder for a command that cannot be sent: its row is the error. */
   appendBroken(spec: CommandSpec, error: Error): void {
     const command = new Command(spec, [], false, this);
     this.broken.set(command, error);
@@ -254,7 +254,7 @@ export class PipelineRun implements Completion, BatchFacts {
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
     this.left = this.length;
-    this.client[TALLY].issued += this.length;
+    this.client[CALL_COUNTS].issued += this.length;
     if (this.left === 0) {
       this.settle([]);
       return;
@@ -314,7 +314,7 @@ export class PipelineRun implements Completion, BatchFacts {
         batch.add(command);
         if (command.extra?.script) command.extra.scriptBatch = batch;
       }
-      // Commands of later parts may be settled by their owners before.
+      // Commands of later parts may settle before their part is sent.
       this.pauseAt = commands.length - next;
       this.client[SEND_BATCH](part);
       if (this.left <= this.pauseAt) continue;
@@ -363,11 +363,11 @@ export class PipelineRun implements Completion, BatchFacts {
     this.record(command.index, error);
   }
 
-  // --- inside ------------------------------------------------------------------------------
+  // --- private -----------------------------------------------------------------------------
 
   private noteFailure(error: Error): void {
     this.failedCount++;
-    this.client[TALLY].onFailed(error);
+    this.client[CALL_COUNTS].onFailed(error);
   }
 
   /** Counts the errors in the reply of EXEC; the members themselves were only answered QUEUED. */
@@ -377,8 +377,8 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   private finish(): void {
-    this.client[TALLY].fulfilled += this.rows.length - this.failedCount;
-    // A caller that keeps the pipeline does not keep its commands.
+    this.client[CALL_COUNTS].fulfilled += this.rows.length - this.failedCount;
+    // A caller that keeps the pipeline must not keep its commands in memory.
     this.commands = [];
     this.broken.clear();
     this.callbacks = null;

@@ -1,6 +1,7 @@
 /**
- * The characters of RESP and of numbers that the protocol compares as bytes; the types of replies are in type-byte.ts.
- * Hot loops take them into constants of their file, because an import is a function call where modules are not bundled.
+ * The characters of RESP and of numbers that the protocol compares as bytes; the types of replies are in
+ * type-byte.ts. Hot loops copy them into constants of their own file, because access to an import is a
+ * function call where modules are not bundled.
  */
 
 export const ASCII = {

@@ -1,5 +1,5 @@
 /**
- * Memory blocks shared by all connections of the process, so that an idle connection owns no block. Sizes are
+ * Memory blocks shared by all connections of the thread, so that an idle connection owns no block. Sizes are
  * powers of two between `MIN_BLOCK_BYTES` and `MAX_POOLED_BYTES`; larger blocks are allocated in the exact size
  * and garbage-collected. A released block may be reused immediately, so its former owner must not read it any
  * more.
@@ -8,7 +8,7 @@
 export const MIN_BLOCK_BYTES = 16 * 1024;
 /** Holds any string of 1 MiB with three bytes per character (fresh memory costs more than copying). */
 export const MAX_POOLED_BYTES = 4 * 1024 * 1024;
-/** The memory retained for each size, but at least some blocks, for as many large values in flight. */
+/** The memory retained for each block size, or `RETAINED_BLOCKS` blocks if these are larger. */
 const RETAINED_BYTES_PER_SIZE = 2 * 1024 * 1024;
 const RETAINED_BLOCKS = 4;
 

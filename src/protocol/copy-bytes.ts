@@ -1,4 +1,4 @@
-/** Copies bytes: short ones in a loop, which is faster than a call of the runtime. */
+/** Copies bytes: a few of them in a loop, which is faster than a call into the runtime. */
 
 /** The most bytes that a loop copies (benchmarks/micro/encoder.ts). */
 const LOOP_COPY_BYTES = 32;

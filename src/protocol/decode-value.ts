@@ -1,11 +1,11 @@
 /**
- * Turns bytes of the slab into strings. No value that leaves this folder changes with the next read.
+ * Decodes bytes of the slab to strings. The next read overwrites the slab, so no string may depend on it.
  */
 
 import { isAscii } from "node:buffer";
 import { ASCII } from "./ascii";
 
-/** The longest strings that `shortText` creates. */
+/** The longest strings that `shortText` creates, in bytes. */
 const MAX_SHORT_TEXT = 16;
 /** From this size on, checking for ASCII pays off, because latin1 is faster than UTF-8 (benchmarks/micro/parser.ts). */
 const CHECKED_FROM_BYTES = 4096;

@@ -13,7 +13,7 @@ import type { Argument } from "./resp-types";
 
 const { ASTERISK, CR, DOLLAR, LAST, LF, ZERO } = ASCII;
 
-/** The longest strings that a loop writes (benchmarks/micro/encoder.ts); at most two digits. */
+/** In characters: the longest strings that a loop writes (benchmarks/micro/encoder.ts). At most 99. */
 const LOOP_LENGTH = 32;
 /** `$`, digits of the largest length, CRLF around the value. */
 const MAX_FRAMING_BYTES = 1 + 16 + 4;
@@ -22,8 +22,8 @@ const LOOP_ROOM_BYTES = LOOP_LENGTH + 7;
 /** The most UTF-8 bytes for each UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
 /**
- * If this much room is left, the text was written completely: room for one more character, the line end, and a
- * header longer than that of as many ASCII characters.
+ * If this much room is left, the text was written completely: room for one more character, the line end, and
+ * a header that is longer than for ASCII text of the same length.
  */
 const SLACK_BYTES = 8;
 
@@ -49,7 +49,7 @@ export function encodeCommand(out: OutputBuffer, encodedName: Buffer, args: read
   out.at = at;
 }
 
-/** Returns the position after it. */
+/** Returns the position after the header. */
 function writeHeader(bytes: Buffer, at: number, type: number, size: number): number {
   bytes[at] = type;
   let i = at + 1;

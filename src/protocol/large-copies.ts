@@ -9,7 +9,7 @@ import { MAX_POOLED_BYTES } from "./block-pool";
 
 /** The total size of retained copies. */
 const RETAINED_BYTES = 8 * 1024 * 1024;
-/** Memory of more than this many times the size of a copy stays for larger ones. */
+/** A block of more than this many times the size of a copy is reserved for larger copies. */
 const MOST_WASTE = 4;
 
 interface LargeCopy {

@@ -1,6 +1,6 @@
 /**
- * Limits for input from the wire and for memory kept for reuse. Exceeding a limit of the first group is a
- * `ParserError`; no memory is allocated for an announced size.
+ * Limits for input from the wire, and sizes for memory management. Exceeding a limit of the first group is a
+ * `ParserError` unless its comment says otherwise.
  */
 
 import { constants } from "node:buffer";
@@ -21,8 +21,8 @@ export const MAX_STATUS_BYTES = 16 * 1024 * 1024;
 export const MAX_TEXT_BYTES = constants.MAX_STRING_LENGTH;
 
 /**
- * A value of this size is handled on its own. Up to this size a flush is one segment. One read of a large value is at
- * most this large, because larger reads cost more CPU and delay the sender.
+ * Values of at least this size are handled separately. A flush of up to this size is one segment. One read of
+ * a large value is at most this large, because larger reads cost more CPU and delay the sender.
  */
 export const LARGE_BYTES = 64 * 1024;
 /** Array slots that one reply may preallocate before its elements arrive (512 KiB). */

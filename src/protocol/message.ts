@@ -1,7 +1,7 @@
 /**
- * Messages of pub/sub. A subscriber may receive millions of them and nothing else, so the parser reads one in a
- * single step instead of building an array of Buffers, and the listener decodes only the parts that it needs:
- * texts or Buffers.
+ * Messages of pub/sub. A subscriber may receive millions of them, so the parser reads a message in a single
+ * step instead of building an array of Buffers. The listener decodes only the parts that it needs, as strings
+ * or Buffers.
  *
  *   RESP2:  *3 $7 message $<n> <channel> $<n> <payload>        RESP3: the same with > in the place of *
  *           *3 $8 smessage ...                                 *4 $8 pmessage, the pattern in front
@@ -30,7 +30,7 @@ export interface Message {
   value(part: MessagePart): Reply;
 }
 
-/** The part after the type byte. */
+/** The first bytes of each kind of message, after the type byte. */
 const HEADS = (["message", "smessage", "pmessage"] as const).map((kind) => ({
   kind,
   bytes: Buffer.from(`${kind === "pmessage" ? 4 : 3}\r\n$${kind.length}\r\n${kind}\r\n`),
@@ -61,7 +61,7 @@ export class WireMessage implements Message {
     return place;
   }
 
-  /** Holds no borrowed memory between two messages. */
+  /** Releases the borrowed memory after a message. */
   letGo(): void {
     this.bytes = NOTHING;
   }

@@ -13,7 +13,7 @@ import { blockPool } from "./block-pool";
 import { lendCopy, returnCopy } from "./large-copies";
 import { LARGE_BYTES } from "./limits";
 
-/** Buffers of at least this size are not copied: that is worth an additional piece in the write. */
+/** Buffers of at least this size are not copied: the copy would cost more than an additional segment. */
 export const REFERENCE_FROM_BYTES = 16 * 1024;
 
 const NOTHING = Buffer.alloc(0);
@@ -54,7 +54,7 @@ export class OutputBuffer {
     this.closedBytes += buffer.length;
   }
 
-  /** The collected bytes. Released once they are written. */
+  /** Returns the collected bytes. The caller releases them once they are written. */
   take(): FlushBytes {
     this.closePiece();
     const { segments, blocks } = this;
@@ -83,7 +83,7 @@ export class OutputBuffer {
 /** The socket has finished with the flush. */
 export function releaseFlush({ segments, blocks }: FlushBytes): void {
   for (const block of blocks) blockPool.release(block);
-  // A Buffer of the caller has pieces around it.
+  // A flush that contains a Buffer of the caller has several segments.
   if (segments.length > 1) segments.forEach(returnCopy);
 }
 

@@ -1,6 +1,6 @@
 /**
  * Parses RESP2 and RESP3, except the streamed forms, which no server sends, from bytes that may be split
- * anywhere. Strict: invalid RESP or an exceeded limit ends the parser. Knows no socket and no command.
+ * anywhere. Strict: invalid RESP or an exceeded limit ends the parser. Independent of sockets and commands.
  *
  * Input: `reserve()` returns the memory for the next read and `commit(n)` reports it; or `push(chunk)` passes
  * other bytes (a chunk is neither modified nor kept). A connection uses one of the two.
@@ -56,7 +56,7 @@ const NO_LENGTH = -2;
 export class Parser {
   private readonly input = new InputBuffer();
   private bytes: Buffer = this.input.bytes;
-  /** The type byte of the current token. */
+  /** The position of the type byte of the current token. */
   private at = 0;
   /** The position after the last received byte. */
   private end = 0;
@@ -284,7 +284,7 @@ export class Parser {
     return this.builder.place(first > at + 1 ? 0 - value : value);
   }
 
-  /** With a plus, with many digits, wanted as text or bigint, or incomplete. */
+  /** Reads an integer that has a plus sign or many digits, is wanted as text or bigint, or is incomplete. */
   private readUnusualInteger(): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
@@ -331,7 +331,7 @@ export class Parser {
 
   // --- lengths and line ends -------------------------------------------------------------
 
-  /** The length between the type byte and CRLF; moves `cursor` past it, and past a null also `at`. */
+  /** The length between the type byte and CRLF; moves `cursor` past it, and also `at` if it is a null. */
   private readLength(limit: number): number {
     const { bytes, at } = this;
     const stop = Math.min(this.end, at + MAX_LENGTH_TOKEN);

@@ -7,7 +7,7 @@
 import { MIN_BLOCK_BYTES } from "./block-pool";
 import { LARGE_BYTES } from "./limits";
 
-/** Received bytes of a value allow an allocation of this many times their size. */
+/** The memory for a value may be at most this many times its received bytes. */
 const EARNED_FACTOR = 32;
 
 /** Whether the memory of a value that is wanted as a Buffer may be allocated now. */

@@ -5,7 +5,7 @@
  *                                      ^ frame (depth 3): values are placed here
  *
  * Each top-level reply reaches the sink exactly once, in one of three ways; metadata never does.
- * Frames are made once and used again.
+ * Frames are reused.
  */
 
 import { ReplyTooLongError } from "../errors";

@@ -1,6 +1,6 @@
 /**
- * One aggregate under construction. Frames are reused, so a nested reply costs only its arrays. A frame gives
- * its content away when it closes.
+ * One aggregate under construction. Frames are reused, so a nested reply costs only its arrays. A closed
+ * frame no longer refers to its content.
  */
 
 import { setOwn } from "../util/own-property";
@@ -42,7 +42,7 @@ export class ReplyFrame {
     else this.content = slots === 0 ? [] : new Array(slots);
   }
 
-  /** Adds a key or, after it, its value; the caller counts. */
+  /** Adds a key, or the value of the last key. The caller increments `index`. */
   addEntry(element: Reply): void {
     if ((this.index & 1) === 0) this.key = keyOf(element);
     else if (this.kind === FrameKind.Map) (this.content as Map<string, Reply>).set(this.key, element);

@@ -1,6 +1,6 @@
 /**
- * The values of this folder, and the flags that determine how a reply is decoded. Knows no socket and no
- * command.
+ * The types of arguments and replies, and the flags that determine how a reply is decoded. Independent of
+ * sockets and commands.
  */
 
 /** A value that is sent as one bulk string. All other values are converted into it first. */

@@ -37,7 +37,7 @@ import {
   type ServerClient,
 } from "./replica";
 
-/** Two periods, one for the question and one for the answer, are less than the promised second. */
+/** In ms. Two checks fit into the promised second: one sends the request, the next one reads the reply. */
 const CHECK_MS = 400;
 /** The server could not serve the read, and has not run it. A script may be unknown at a replica only. */
 const CANNOT_SERVE = /^(?:LOADING|MASTERDOWN|BUSY|CLUSTERDOWN) /;
@@ -61,7 +61,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   private readonly self: Primary;
   /** The servers among which a read chooses. */
   private readers: readonly Reader[] = [];
-  /** The same for a read that asks for a replica. */
+  /** The candidates for a read that requires a replica. */
   private ofReplicas: readonly Replica<Client>[] = [];
   private readonly link: Link;
   /** Reads that wait for the primary. */
@@ -125,13 +125,13 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     return parts;
   }
 
-  /** The dispatcher in front of all others of the client; its writes may leave by any connection. */
+  /** The dispatcher in front of all others of the client. Its writes may be sent on any connection. */
   observe(next: Dispatcher): WriteObserver | null {
     const { writes } = this.deps;
     return writes === null ? null : new WriteObserver(next, writes);
   }
 
-  /** For another connection of the client. */
+  /** Observes the writes on another connection of the client. */
   makeNotes(): WriteNotes | null {
     const { writes } = this.deps;
     return writes === null ? null : new WriteNotes(writes);
@@ -198,7 +198,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     return [...this.replicas.values()].map(({ link }) => link);
   }
 
-  // --- inside ------------------------------------------------------------------------------
+  // --- private -----------------------------------------------------------------------------
 
   /** An address whose former connection is still closing waits for the next check. */
   private openMissing(): void {

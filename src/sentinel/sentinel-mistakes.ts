@@ -28,7 +28,7 @@ function mistakeOf(answer: Error, name: string): Mistake | null {
   const reason = unwrapped(answer);
   const hint = hintOnAnswer(reason.message, name);
   if (hint !== null) return { hint, isCertain: true };
-  // The options of a connection to a Sentinel are those of any client, except for their names.
+  // Connections to Sentinels have the options of any client, under other names.
   const known = hintOf(reason)?.replaceAll("`tls`", "`sentinelTLS`");
   return known === undefined ? null : { hint: known, isCertain: isCertain(answer) || isCertain(reason) };
 }

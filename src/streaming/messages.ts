@@ -168,7 +168,7 @@ export function openReader<Entry extends Kinded>(
   return new Reader(hub, names, options, terms);
 }
 
-/** A reader as the hub sees it. */
+/** The part of a reader that the hub uses. */
 interface Listener {
   readonly isBinary: boolean;
   onMessage(message: PublishedMessage<unknown>): void;

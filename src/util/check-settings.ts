@@ -2,7 +2,7 @@
 
 import { OptionError } from "../errors";
 
-/** For an invalid value, it returns a description of the valid ones. */
+/** Returns null, or for an invalid value a description of the valid ones. */
 export type Check = (value: unknown) => string | null;
 
 export type SettingChecks<Settings> = {
@@ -34,7 +34,7 @@ export function checkArgument(call: string, name: string, value: unknown, check:
     throw new OptionError(`Invalid ${name} ${shown(value)} of ${call}: expected ${expected}`);
 }
 
-/** Objects may have no text. */
+/** `String()` throws for some objects. */
 function shown(value: unknown): string {
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "[list]" : "[object]";
   return typeof value === "function" ? "[function]" : `"${String(value)}"`;
@@ -56,7 +56,7 @@ export function signalOnly(value: unknown): string | null {
   return typeof (value as AbortSignal | null)?.addEventListener === "function" ? null : "an AbortSignal";
 }
 
-/** In milliseconds. */
+/** Accepts 0 or more milliseconds. */
 export function durationOnly(value: unknown): string | null {
   return typeof value === "number" && value >= 0 ? null : "0 or more milliseconds";
 }

@@ -151,7 +151,7 @@ describe("stats", () => {
     expect(redis.stats().queues.inFlightBytes).to.equal(0);
   });
 
-  it("tell what plain calls hold, without adding up all of them", async () => {
+  it("estimate the bytes of a pipeline from a sample", async () => {
     await open();
     proxy.fallSilent();
     const pipeline = redis.pipeline();

@@ -6,11 +6,11 @@ import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { ConsumeOptions, Redis, StreamMessage } from "../../src/index";
-import { FakeRedis } from "../support/fakeredis";
 import { matrix } from "../support/matrix";
 import { codeOf, failureOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 import { serverKinds } from "../support/shared-servers";
+import { FakeRedis } from "./fakeredis";
 
 /** Short, so that messages of dead consumers are claimed soon. */
 const CLAIM_MS = 100;

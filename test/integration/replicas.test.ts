@@ -5,10 +5,10 @@ import { ServerKind } from "../../scripts/servers/find-server";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import { OptionError } from "../../src/errors";
 import { Redis } from "../../src/index";
-import { type DelayLine, delayLine } from "../support/delay-line";
 import { randomSource } from "../support/random";
 import { type FixtureReplica, lag, ReplicaFixture, readersOf } from "../support/replica-fixture";
 import { serverKinds } from "../support/shared-servers";
+import { type DelayLine, delayLine } from "./delay-line";
 
 const KEYS = Array.from({ length: 40 }, (_, i) => `key:${i}`);
 const ROUNDS = process.env.SLUICE_LONG === "1" ? 1_000_000 : 20_000;

@@ -1,4 +1,4 @@
-/** The plain calls of a bulk that was aborted: their late replies are nobody's, and nothing of them is kept. */
+/** The commands of an aborted bulk: their late replies are dropped, and no memory is kept for them. */
 
 import { expect } from "chai";
 import { heldBytes } from "../../benchmarks/support/held-bytes";

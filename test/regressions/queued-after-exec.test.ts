@@ -10,12 +10,12 @@ interface WithScript {
   count(key: string): unknown;
 }
 
-for (const isPlain of [true, false]) {
-  matrix(`a script, plain calls ${isPlain}`, {}, async ({ redis }) => {
+for (const last of ["a command", "a script"]) {
+  matrix(`queued after exec(): ${last}`, {}, async ({ redis }) => {
     redis.defineCommand("count", { lua: "return redis.call('incr', KEYS[1])", numberOfKeys: 1 });
     const pipeline = redis.pipeline();
     for (let i = 1; i < LARGE; i++) pipeline.incr("n");
-    if (isPlain) pipeline.incr("n");
+    if (last === "a command") pipeline.incr("n");
     else (pipeline as unknown as WithScript).count("n");
     const rows = pipeline.exec();
     (pipeline as unknown as WithScript).count("late");

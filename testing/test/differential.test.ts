@@ -11,8 +11,8 @@ import type { ServerProcess } from "../../scripts/servers/server-process";
 import { fixedRuns } from "../../test/support/properties";
 import { serverKinds, sharedServer } from "../../test/support/shared-servers";
 import { TestServer, type VersionName } from "../src";
+import { type Command, Differential, describeDifference, isDefect, NoAnswer } from "./compare-servers";
 import { GRAMMAR, KINDS } from "./support/command-grammar";
-import { type Command, Differential, describeDifference, isDefect, NoAnswer } from "./support/differential";
 import { commandArbitrary } from "./support/grammar";
 import { ServerSilent, WireClient } from "./support/wire-client";
 

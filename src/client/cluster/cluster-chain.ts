@@ -23,7 +23,7 @@ export class ClusterChain {
   /** Null: reads do not depend on writes. */
   readonly writes: OwnWrites | null;
 
-  /** @param nodeOptions Those of the nodes, whose code is loaded here too. */
+  /** @param nodeOptions The options of the nodes. The code that they need is loaded here, too. */
   constructor(
     client: CachedClient & { readonly options: { readonly readYourWrites?: number | undefined } },
     nodeOptions?: RedisOptions | null,

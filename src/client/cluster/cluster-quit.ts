@@ -1,7 +1,7 @@
 /**
- * Quits a cluster within a time limit. Issued commands are answered if possible, including redirects and
- * failovers; new ones are refused. Then QUIT goes to every node. When the limit has passed, all connections
- * close immediately.
+ * Quits a cluster within a time limit. It rejects new commands and waits for the replies to issued ones,
+ * including redirects and failovers. Then it sends QUIT to every node. After the time limit, it closes all
+ * connections immediately.
  */
 
 import { OpenCommands } from "../../link/open-commands";

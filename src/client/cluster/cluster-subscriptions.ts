@@ -1,7 +1,7 @@
 /**
- * The subscriptions of a cluster client. One reconciler keeps channels and patterns at any node; with the
- * option `shardedSubscribers` another one keeps shard channels at the masters of their slots. A feature may add its
- * own. Creates their connections, and reports their events to the client.
+ * The subscriptions of a cluster client. One reconciler keeps channels and patterns at any node. With the
+ * option `shardedSubscribers`, another one keeps shard channels at the masters of their slots. Features may
+ * add reconcilers. This module creates the connections, and reports their events to the client.
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
@@ -80,7 +80,7 @@ export class ClusterSubscriptions {
     return this.classic.isWanted(...name) || this.sharded?.isWanted(...name) === true;
   }
 
-  /** The connections of the subscriptions have the kind in their name. */
+  /** Adds a reconciler. The names of its connections contain `kind`. */
   add(kind: string, placement: Placement, reports: SubscriptionReports): SubscriptionReconciler {
     const { deps } = this;
     const reconciler = new SubscriptionReconciler(placement, deps, {

@@ -1,6 +1,6 @@
 /**
- * Builds and connects the modules of one cluster client. A module declares what it uses of the others as an
- * interface, and receives this object, which has them all.
+ * Builds and connects the modules of one cluster client. Each module declares the members that it needs as an
+ * interface, and receives this object, which implements all of these interfaces.
  */
 
 import type { ClusterNode, NodeClient } from "../../cluster/cluster-node";
@@ -47,7 +47,7 @@ export class ClusterWiring {
   readonly lifecycle: Lifecycle;
   readonly subscriptions: ClusterSubscriptions;
   readonly views: ViewFactory;
-  /** Null: every read goes to the master, and no call may choose. */
+  /** Null: masters serve all reads, and a call cannot choose a replica. */
   readonly reads: ReadPreference | null;
   /** Null without a cache. */
   readonly onRedirected: ((slot: number) => void) | null;

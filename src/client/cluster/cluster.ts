@@ -14,7 +14,16 @@ import { type ClientSummary, hideNodes, redactUrl, SUMMARY } from "../../observa
 import { asCallback, type Callback } from "../../util/callback";
 import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
-import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LEND, LIMITS, SOURCE, TALLY } from "../client-base";
+import {
+  CALL_COUNTS,
+  CHAIN,
+  ClientBase,
+  INITIALIZE,
+  IS_INTERCEPTED,
+  LEND,
+  LIMITS,
+  SOURCE,
+} from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, emitRefusal } from "../events";
 import { lend } from "../leases/cluster-lending";
@@ -216,7 +225,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     options?: QuitOptions | Callback<"OK">,
     callback?: Callback<QuitReport>,
   ): Promise<"OK"> | Promise<QuitReport> {
-    // Commands that wait behind `bounds` were issued before QUIT.
+    // Commands that `bounds` holds back were issued before QUIT.
     this[PARTS].admission?.letGo();
     if (typeof options !== "object" || options === null)
       return asCallback(this[WIRING].lifecycle.quit(), options);
@@ -312,7 +321,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     const nodes = this[WIRING].viewsOf("all");
     return readCluster({
       status: this.status,
-      commands: readCommands(this[TALLY], caching?.cache.answeredCalls ?? 0),
+      commands: readCommands(this[CALL_COUNTS], caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       cache: caching && Object.freeze(caching.cache.stats()),
       nodes: nodes.map((node) => linkStatsOf(node)),
@@ -401,7 +410,7 @@ function passOn<Options extends object>(
 /** A cluster is many servers: its address for tracers is that of the first startup node. */
 function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURCE] {
   return {
-    tally: cluster[TALLY],
+    callCounts: cluster[CALL_COUNTS],
     isLogging: pipelineDebug.enabled,
     get isPatched() {
       return isPatched(cluster.sendCommand) || isPatched(Redis.prototype.sendCommand);

@@ -25,7 +25,7 @@ import type { LinkSupervisor } from "../redis-events";
 
 const debug = debugLog("subscriber");
 
-/** The most commands that are searched for one of a slot. */
+/** The number of commands among which `lastOf` looks for a command of the slot. */
 const MOST_LOOKED_AT = 1000;
 
 export class NodeView implements NodeClient {
@@ -54,7 +54,7 @@ export class NodeView implements NodeClient {
 
   lastOf(slot: number): Command | null {
     let looks = MOST_LOOKED_AT;
-    // Behind so many commands the youngest of any slot will do: when it is answered, all of them are.
+    // After this many, an older command of any slot will do: its reply follows those of all still older ones.
     const isWanted = (command: Command): boolean =>
       !command.isSettled &&
       (command.slot === slot || --looks <= 0) &&

@@ -1,6 +1,6 @@
 /**
- * Acknowledges finished messages: those of one turn of the event loop and one stream are one XACK. XACK is idempotent, so
- * it is repeated until the server has confirmed it or the client has ended.
+ * Acknowledges finished messages, with one XACK for each stream and turn of the event loop. XACK is
+ * idempotent, so it is repeated until the server has confirmed it or the client has ended.
  */
 
 import { atTurnEnd, sleep } from "../../util/scheduling";

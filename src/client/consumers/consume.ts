@@ -1,7 +1,7 @@
 /**
- * `redis.consume()` in its two forms. The loop form processes one message after the other, because a client cannot see when
- * the body of a loop has ended: the next call of `next()` acknowledges the message before. The handler form awaits the
- * promise of its function, so it can run several at the same time.
+ * `redis.consume()` in its two forms. The loop form processes one message after the other, because a client
+ * cannot see when the body of a loop has ended. The next call of `next()` acknowledges the previous message.
+ * The handler form awaits the promise of its function, so it can process several messages at the same time.
  */
 
 import { OptionError } from "../../errors";
@@ -172,7 +172,7 @@ class MessageLoop implements StreamMessages<string | Buffer> {
   private readonly onAbort = (): void => this.consumer?.halt();
 }
 
-/** Resolves when the consumer has ended by its signal. */
+/** Resolves when the signal has ended the consumer. */
 async function handle(
   client: ConsumingClient,
   options: ConsumeHandlerOptions,

@@ -1,6 +1,6 @@
 /**
- * The messages of one `consume()`. It passes them from the readers to those that process them, keeps other consumers from
- * claiming them meanwhile, and hands back what was not begun when it ends.
+ * The messages of one `consume()`. It passes them from the readers to the program, and keeps other consumers
+ * from claiming them meanwhile. When it ends, it hands back the messages that were not taken.
  *
  *   readers, one for each slot -> ready -> take() -> the program -> ack(), refuse() or drop()
  *
@@ -33,13 +33,13 @@ export interface ConsumerSettings extends ReadSettings {
 /** Held messages are renewed this many times within `claimIdleMs`. */
 const RENEWALS = 3;
 
-/** After this time without a reply, messages that were not begun are delivered again after `claimIdleMs`. */
+/** Time limit for handing messages back. Without a reply, they are delivered again after `claimIdleMs`. */
 const HAND_BACK_MS = 1000;
 
 /**
- * Sets the idle time of messages that the consumer still has. Key: the stream. Arguments: group, consumer, idle time,
- * deliveries to take back, IDs. Replies the IDs that another consumer has taken. No consumer can take a message that was
- * trimmed from the stream.
+ * Sets the idle time of messages that the consumer still has. Key: the stream. Arguments: group, consumer,
+ * idle time in ms, number to subtract from the delivery count, IDs. Returns the IDs that another consumer has
+ * taken. No consumer can take a message that was trimmed from the stream.
  */
 const HOLD = new Script(
   {
@@ -101,7 +101,7 @@ export class Consumer implements Intake {
     });
   }
 
-  /** The next message that was read and not begun; null without one, or when the consumer has been halted. */
+  /** The next message that was read but not taken. Null without one, or when the consumer has been halted. */
   takeReady(): Delivery | null {
     if (this.isHalted) return null;
     for (let delivery = this.ready.shift(); delivery !== undefined; delivery = this.ready.shift()) {
@@ -120,7 +120,7 @@ export class Consumer implements Intake {
   refuse(delivery: Delivery): void {
     if (delivery.isFinished) return;
     const { deadLetter } = this.settings;
-    // Another consumer has a lost one.
+    // A lost message belongs to another consumer.
     if (deadLetter !== null && !delivery.isLost && delivery.deliveries >= deadLetter.maxDeliveries)
       this.bury(delivery, deadLetter);
     else this.drop(delivery);
@@ -131,7 +131,7 @@ export class Consumer implements Intake {
     this.halt();
   }
 
-  /** Reads no more messages, and hands back those that nobody has taken. */
+  /** Stops reading, and hands back the messages that were not taken. */
   halt(): void {
     if (this.isHalted) return;
     this.isHalted = true;
@@ -175,7 +175,7 @@ export class Consumer implements Intake {
     else taker(delivery);
   }
 
-  // --- inside ------------------------------------------------------------------------------
+  // --- private -----------------------------------------------------------------------------
 
   private bury(delivery: Delivery, deadLetter: DeadLetters): void {
     const burial = this.moveTo(deadLetter.stream, delivery).catch((error) => {
@@ -198,7 +198,7 @@ export class Consumer implements Intake {
     await delivery.ack();
   }
 
-  /** The bytes of the stream: in text, some are lost. */
+  /** The stored bytes of the fields, because their conversion to text may have lost some. */
   private async storedPairs({ source: { key }, id, pairs }: Delivery): Promise<readonly Value[]> {
     if (this.settings.buffers) return pairs;
     const reply = await this.sender.send(key, commandOf("XRANGE", [key, id, id], true));
@@ -257,7 +257,7 @@ export class Consumer implements Intake {
   }
 }
 
-/** One server reads all streams together, a cluster those of one slot. */
+/** Groups the streams that one command can read: all on one server, those of one slot on a cluster. */
 function bySlot(sources: readonly Source[], isCluster: boolean): Source[][] {
   const groups = new Map<number, Source[]>();
   for (const source of sources) {

@@ -17,14 +17,14 @@ export interface ConsumingClient {
   [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;
 }
 
-/** The server or its cluster is in a state that ends by itself, or another node serves the stream. */
+/** Errors of temporary states of a server or cluster, and of a stream that another node serves. */
 const PASSING =
   /^(?:ASK|BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN|UNBLOCKED) /;
 const LASTING = [ConsumerGroupMissingError, OptionError];
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1000;
 
-/** A command with its keys as the server knows them. In upper case, a name has no transformers of the program. */
+/** Creates a command from prefixed keys. An upper-case name bypasses the transformers of the program. */
 export function commandOf(
   name: Uppercase<string>,
   args: readonly (string | number | Buffer)[],

@@ -1,6 +1,6 @@
 /**
- * Sends the commands of a consumer that do not wait at the server: over a connection of the pool for each slot, because
- * SELECT and MULTI of the program change the state of the shared one.
+ * Sends the non-blocking commands of a consumer. Each slot has its own connection of the pool, because SELECT
+ * and MULTI of the program change the state of the shared connection.
  */
 
 import type { Command } from "../../command/command";

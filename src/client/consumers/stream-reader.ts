@@ -22,7 +22,7 @@ import type { Loan } from "../leases/loan";
 import { type ConsumingClient, commandOf, isGroupMissing, isPassing, Pauses } from "./consuming-client";
 import type { DeliveredEntry, Source, Value } from "./delivery";
 
-// The link needs it when a blocked call is ended, and a file may be out of reach then.
+// The link needs the class when a blocked call is ended. Loading its file could fail at that time.
 unblocking.provide({ Unblocker });
 
 export interface ReadSettings {
@@ -154,7 +154,7 @@ export class StreamReader {
     if (isClaiming) words.push("CLAIM", claimIdleMs);
     words.push("STREAMS", ...this.byKey.keys(), ...this.sources.map(() => ">"));
     const command = commandOf("XREADGROUP", words, buffers);
-    // Only a command with it can be recalled.
+    // Only a command with `extra` can be recalled.
     command.ensureExtra();
     this.blocked = command;
     try {
@@ -194,9 +194,9 @@ export class StreamReader {
     return entries.length;
   }
 
-  /** XAUTOCLAIM does not tell it. */
+  /** XAUTOCLAIM does not return the number of deliveries. */
   private async deliveriesOf(loan: Loan, { key }: Source, id: string): Promise<number | null> {
-    // The message is only given back, which keeps its count.
+    // A stopped consumer hands the message back without using the count.
     if (this.isStopped) return 0;
     const { group, consumer } = this.settings;
     const rows = await issue(loan, commandOf("XPENDING", [key, group, id, id, 1, consumer]));

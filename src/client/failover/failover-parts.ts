@@ -22,7 +22,7 @@ interface ConnectedClient extends EventEmitter {
   readonly options: RedisOptions;
 }
 
-/** A single dead connection to a good database is left as soon as a lost database. */
+/** The client replaces a dead connection to a healthy database as quickly as it detects a lost database. */
 const FAILOVER_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({
   idleMs: 1000,
   probeTimeoutMs: 500,

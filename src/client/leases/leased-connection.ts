@@ -6,7 +6,7 @@
 import type { EventEmitter } from "node:events";
 import { attachOwn, bothForms } from "../../command/commander";
 import type { Dispatcher } from "../../command/dispatcher";
-import type { Tally } from "../../command/promise-completion";
+import type { CallCounts } from "../../command/promise-completion";
 import type { SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
 import type { Link } from "../../link/link";
 import { type ClientSummary, SUMMARY } from "../../observability/redact";
@@ -15,13 +15,13 @@ import type { Message } from "../../protocol/message";
 import type { Reply } from "../../protocol/resp-types";
 import { callUser } from "../../util/user-code";
 import {
+  CALL_COUNTS,
   CHAIN,
   type ClientBase,
   type ClientOptions,
   INITIALIZE,
   LIMITS,
   SOURCE,
-  TALLY,
 } from "../client-base";
 import { emitMessage, emitRefusal } from "../events";
 import { StreamingClient } from "../streaming/streaming-client";
@@ -57,7 +57,7 @@ export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: Link;
   readonly [SOURCE]: ClientBase[typeof SOURCE];
-  override readonly [TALLY]: Tally;
+  override readonly [CALL_COUNTS]: CallCounts;
   private readonly [LOAN]: Loan;
   private readonly [OWNER]: ClientBase<Mode>;
 
@@ -74,7 +74,7 @@ export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
     this[LIMITS] = loan.link;
     const database = { get: () => loan.link.session.selected.db };
     this[SOURCE] = Object.create(client[SOURCE], { database }) as ClientBase[typeof SOURCE];
-    this[TALLY] = client[TALLY];
+    this[CALL_COUNTS] = client[CALL_COUNTS];
     this[INITIALIZE]();
     for (const name of [...Object.keys(client.scriptsSet), ...client.addedBuiltinSet]) {
       for (const [method] of bothForms(name)) attachOwn(this, method, Reflect.get(client, method));

@@ -38,13 +38,13 @@ export { PooledConnection } from "./pooled-connection";
 
 /** The connection to lease. */
 export interface LeaseOptions {
-  /** On a cluster: a key of the node. One server ignores it. */
+  /** On a cluster: a key of the node. A client of one server ignores it. */
   key?: string | Buffer | undefined;
   /** On a cluster: a slot of the node, instead of a key. */
   slot?: number | undefined;
   /** Time in milliseconds to wait for a connection. Replaces `waitMs` of the option `leases`. */
   waitMs?: number | undefined;
-  /** Ends the waiting with the code `ABORTED_BY_SIGNAL`. */
+  /** Aborts the wait: the call rejects with the code `ABORTED_BY_SIGNAL`. */
   signal?: AbortSignal | undefined;
 }
 
@@ -112,7 +112,8 @@ export class Leases {
     const { shared } = this;
     this.blocking = new BlockingLease(next, max, this.pool, {
       currentDb: () => shared.session.selected.db,
-      // A transaction opened by hand continues on its connection; other commands are refused.
+      // A manual transaction, or an undetermined database, requires the shared connection. In the other
+      // states, the link decides whether it refuses the command.
       isBoundToShared: () =>
         shared.isLeaving || shared.session.isDelicate || shared.session.isDbOpen || shared.mode !== "normal",
     });
@@ -160,7 +161,7 @@ export class Leases {
     await Promise.all(Array.from(this.loans, (loan) => loan.leave()));
   }
 
-  /** Closes the connections with their commands, and returns the blocking commands that still wait. */
+  /** Closes the connections, which ends their commands. Returns the blocking commands that still wait. */
   close(isKept: (connection: PooledConnection) => boolean = () => false): readonly Command[] {
     this.refuseWaiting();
     const waiting = this.blocking?.takeWaiting() ?? [];

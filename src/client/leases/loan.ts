@@ -20,20 +20,21 @@ import type { PooledConnection } from "./pooled-connection";
 
 /** The time for the commands that undo the changes of a lessee; then the connection is closed. */
 const CLEAN_UP_MS = 1000;
-/** Valkey 8 and later answer UNSUBSCRIBE without a subscription so; nothing is left to undo. */
+/** The error of Valkey 8 and later for UNSUBSCRIBE without a subscription. Nothing has to be undone. */
 const NOT_SUBSCRIBED = /^NOSUB /;
 
 /** How a connection is lent. */
 export interface LendTerms {
   /** The time to wait for a connection, instead of the one of the option `leases`. */
   readonly waitMs?: number | undefined;
-  /** Ends the waiting. */
+  /** Aborts the wait. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * For a feature of the client: its database, whichever is selected now. The limit of the option `leases` does not apply.
+   * The database for a feature of the client, instead of the selected one. The limit of the option `leases`
+   * does not apply.
    */
   readonly ownDb?: number | undefined;
-  /** Notes the writes of the lessee, which the client must not miss at a replica. */
+  /** Notes the writes of the lessee, so that reads of the client from replicas do not miss them. */
   readonly notes?: Notes | null | undefined;
 }
 
@@ -113,7 +114,7 @@ export class Loan implements Dispatcher, Borrower {
     const names = changes.undo();
     // Waits for the commands that are still unanswered.
     if (names.length === 0 && !link.isIdle) names.push("unwatch");
-    // The server may have refused one of them meanwhile.
+    // The server may have refused a MULTI or EXEC meanwhile, so `isLasting` is checked again.
     const isUndone = names.length === 0 || (await within(CLEAN_UP_MS, this.runAll(names), false));
     if (!isUndone || changes.isLasting) return false;
     link.session.clear();
@@ -138,7 +139,7 @@ export class Loan implements Dispatcher, Borrower {
     });
   }
 
-  /** The reply to an issued command may take any time. */
+  /** True if an unanswered command may block the connection for any length of time. */
   private get isBlocked(): boolean {
     const { connection, offline } = this.link;
     for (const { spec, args } of [...offline.pending(), ...(connection?.queue.pending() ?? [])]) {

@@ -48,7 +48,7 @@ export class PooledConnection implements ExtraConnection, MessageListener {
     return !this.link.isLeaving;
   }
 
-  /** Immediate: blocked commands have no reply to wait for. */
+  /** Closes immediately, because blocked commands have no reply to wait for. */
   close(): void {
     const { connection } = this.link;
     this.link.disconnect();

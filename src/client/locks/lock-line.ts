@@ -6,7 +6,7 @@
 
 import type { Command } from "../../command/command";
 import { startTimer, stopTimer } from "../../util/scheduling";
-import { type ClientBase, LEND, SOURCE, TALLY } from "../client-base";
+import { CALL_COUNTS, type ClientBase, LEND, SOURCE } from "../client-base";
 import { LeasedConnection } from "../leases/leased-connection";
 import type { Loan } from "../leases/loan";
 import type { LockingClient } from "./locking-client";
@@ -73,15 +73,15 @@ class LockLine implements ScriptSender {
   }
 }
 
-/** The lines of each client by database. */
+/** The connections of each client, by database. */
 const lines = new WeakMap<object, Map<number, LockLine>>();
 
 /** The sender for locks in the database that is selected now. */
 export function senderFor(client: LockingClient): ScriptSender {
   if (client.isCluster) return client;
   const { database } = client[SOURCE];
-  const ofClient = lines.get(client[TALLY]) ?? new Map<number, LockLine>();
-  lines.set(client[TALLY], ofClient);
+  const ofClient = lines.get(client[CALL_COUNTS]) ?? new Map<number, LockLine>();
+  lines.set(client[CALL_COUNTS], ofClient);
   const line = ofClient.get(database) ?? new LockLine(client, database);
   ofClient.set(database, line);
   return line;

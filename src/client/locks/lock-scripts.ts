@@ -10,7 +10,10 @@ import { OptionError } from "../../errors";
 import type { ScriptSender } from "./lock-line";
 import type { LockingClient } from "./locking-client";
 
-/** Fencing tokens are kept for a day after the last acquisition. Later ones exceed them by the clock of the server. */
+/**
+ * Fencing tokens are kept for a day after the last acquisition. Later tokens are greater, because they start
+ * at the server time in ms.
+ */
 const FENCE_MS = 86_400_000;
 /** The lock is reserved for a woken waiter for this time. */
 const RESERVED_MS = 500;
@@ -25,9 +28,9 @@ end
 `;
 
 /**
- * Keys: lock, fence, queue, reservation, wake key. Arguments: id, ttl, and how long the waiter counts as alive (0: it
- * does not wait). Replies { 1, fencing token } or { 0, remaining time of the holder }. GET makes the server track the
- * wake key.
+ * Keys: lock, fence, queue, reservation, wake key. Arguments: id, ttl, and how long the waiter counts as
+ * alive (0: it does not wait). Returns { 1, fencing token } or { 0, remaining time of the holder }. Times are
+ * in ms. GET makes the server track the wake key.
  */
 export const ACQUIRE = new Script(
   {
@@ -61,8 +64,8 @@ return { 0, redis.call('PTTL', holder and KEYS[1] or KEYS[4]) }
 );
 
 /**
- * Keys: lock, queue, reservation. Arguments: id, prefix of the wake keys. Replies 1, or 0 if another client holds the
- * lock.
+ * Keys: lock, queue, reservation. Arguments: id, prefix of the wake keys. Returns 1, or 0 if the client no
+ * longer holds the lock.
  */
 export const RELEASE = new Script(
   {
@@ -77,7 +80,10 @@ return 1
   undefined,
 );
 
-/** A waiter gives up. If it was woken already, the next one is. Keys and arguments: those of RELEASE, and the wake key. */
+/**
+ * Removes a waiter that gives up. If it was already woken or has acquired the lock, wakes the next waiter.
+ * Keys and arguments: those of RELEASE, and the wake key.
+ */
 export const LEAVE = new Script(
   {
     numberOfKeys: 4,
@@ -95,7 +101,7 @@ return 1
   undefined,
 );
 
-/** Keys: lock. Arguments: id, ttl. Replies 1, or 0 if another client holds the lock. */
+/** Keys: lock. Arguments: id, ttl in ms. Returns 1, or 0 if the client no longer holds the lock. */
 export const EXTEND = new Script(
   {
     numberOfKeys: 1,

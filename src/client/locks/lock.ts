@@ -1,7 +1,7 @@
 /**
- * Locks with a fencing token on one primary. A waiter is woken by the invalidation of its own key, which the
- * release deletes; timers replace lost messages and dead waiters. The holder never counts on the lock for longer
- * than the server does, because its time starts when the command is sent.
+ * Locks with a fencing token on one primary. A release deletes the key of the next waiter, and the
+ * invalidation of that key wakes the waiter. Timers cover lost messages and dead waiters. The time of
+ * the holder starts when it sends the command, so it never outlasts the lock on the server.
  */
 
 import { randomBytes } from "node:crypto";
@@ -33,16 +33,16 @@ export interface LockOptions {
    * @default 10000
    */
   wait?: number | undefined;
-  /** Ends the waiting with the code `ABORTED_BY_SIGNAL`. */
+  /** Aborts the wait: the call rejects with the code `ABORTED_BY_SIGNAL`. */
   signal?: AbortSignal | undefined;
 }
 
 const DEFAULT_MS = 10_000;
-/** A waiter that the server wakes asks again after this time, in case its message was lost. */
+/** The polling interval of a waiter that the server wakes, in case the message is lost. */
 const LOOK_AGAIN_MS = 1000;
-/** A waiter that missed this many looks is dead. */
+/** A waiter that has not polled for this time counts as dead. */
 const ALIVE_MS = 3 * LOOK_AGAIN_MS;
-/** The interval of a waiter that the server does not wake. */
+/** The polling interval of a waiter that the server does not wake. */
 const POLL_MS = 50;
 /** The holder renews the lock this many times within `ttl`. */
 const RENEWALS = 3;
@@ -184,7 +184,7 @@ export async function lock(client: LockingClient, key: string, options: LockOpti
   const onTime = (): void => waiter.end(new LockTimeoutError(waiter.keys.lock, wait, waiter.wasHeld));
   const timer = wait > 0 && wait <= LONGEST_TIMER_MS ? startTimer(onTime, wait) : undefined;
   try {
-    // Without a reply of the server, the waiter cleans up after the caller was told.
+    // If the server does not reply, the call rejects first, and the waiter cleans up later.
     return await Promise.race([waiter.acquire(wait === 0), waiter.ended]);
   } finally {
     stopTimer(timer);
@@ -200,7 +200,7 @@ class Waiter implements Holder {
   wasHeld = false;
   private failure: Error | null = null;
   private refuse!: (failure: Error) => void;
-  /** Rejects when the caller is told that it does not get the lock. */
+  /** Rejects when the call times out or is aborted. */
   readonly ended = new Promise<never>((_resolve, reject) => {
     this.refuse = reject;
   });
@@ -260,7 +260,7 @@ class Waiter implements Holder {
     return remainingMs < 0 ? LOOK_AGAIN_MS : Math.max(1, remainingMs);
   }
 
-  /** Uses the connection that receives invalidations of the wake key. If it is lost, the next look uses another one. */
+  /** Uses the connection that tracks the wake key. If it is lost, the next attempt uses another one. */
   private async attemptOver(line: WakeLine | null): Promise<Lock | number> {
     if (line === null) return this.attempt(this.sender, 0);
     try {
@@ -275,7 +275,7 @@ class Waiter implements Holder {
     }
   }
 
-  /** The caller may have been told already that it does not get the lock. */
+  /** The call may already have timed out or been aborted. */
   private async take(held: Lock): Promise<Lock> {
     if (this.failure === null) return held;
     await held.release();
@@ -301,7 +301,7 @@ class Waiter implements Holder {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.wakeUp = resolve;
-      // Spreads the looks of waiters that began together.
+      // Spreads the attempts of waiters that began together.
       timer = startTimer(resolve, delayMs * (1 + Math.random() / 4));
     });
     stopTimer(timer);

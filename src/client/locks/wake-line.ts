@@ -8,7 +8,7 @@ import type { Connection } from "../../connection/connection";
 import { ReplyError } from "../../errors";
 import type { Reply } from "../../protocol/resp-types";
 import { startTimer, stopTimer } from "../../util/scheduling";
-import { type ClientBase, LEND, SOURCE, TALLY } from "../client-base";
+import { CALL_COUNTS, type ClientBase, LEND, SOURCE } from "../client-base";
 import { LeasedConnection } from "../leases/leased-connection";
 import type { Loan } from "../leases/loan";
 import type { LockingClient } from "./locking-client";
@@ -18,7 +18,7 @@ const LINGER_MS = 5000;
 
 export class WakeLine {
   private readonly waiting = new Map<string, () => void>();
-  /** The connection that tracks keys; a new one has to be told again. */
+  /** The connection on which tracking is enabled. A new connection needs CLIENT TRACKING again. */
   private tracking: Connection | null = null;
   private answer: Promise<boolean> = Promise.resolve(false);
   private timer: NodeJS.Timeout | undefined;
@@ -77,7 +77,7 @@ export class WakeLine {
       await this.own.client("TRACKING", "ON", "NOLOOP");
       return this.loan.link.connection?.shape.protocol === 3;
     } catch (error) {
-      // Without permission. A lost connection is told again at the next look.
+      // An error reply: no permission. After a lost connection, the next attempt enables tracking again.
       return !(error instanceof ReplyError);
     }
   }
@@ -93,20 +93,20 @@ export class WakeLine {
   }
 
   private onInvalidated(keys: Reply): void {
-    // Null: the server has forgotten all keys.
+    // Null: the server has invalidated all keys.
     if (!Array.isArray(keys)) this.wakeAll();
     else for (const key of keys) this.waiting.get(String(key))?.();
   }
 }
 
-/** The lines of each client by node; null if the server does not track keys for it. */
+/** The wake connections of each client, by node; null if the server does not track keys for it. */
 const lines = new WeakMap<object, Map<string, Promise<WakeLine | null>>>();
 
-/** The line to the node of a slot, or null if waiters have to ask. */
+/** The wake connection to the node of a slot, or null if waiters have to poll. */
 export async function lineFor(client: LockingClient, slot: number): Promise<WakeLine | null> {
   const node = client.slots?.[slot]?.[0] ?? `database ${client[SOURCE].database}`;
-  const ofClient = lines.get(client[TALLY]) ?? new Map<string, Promise<WakeLine | null>>();
-  lines.set(client[TALLY], ofClient);
+  const ofClient = lines.get(client[CALL_COUNTS]) ?? new Map<string, Promise<WakeLine | null>>();
+  lines.set(client[CALL_COUNTS], ofClient);
   let line = ofClient.get(node);
   const found = await line;
   if (line === undefined || found?.isUsable === false) {
@@ -133,7 +133,7 @@ async function open(client: LockingClient, slot: number, onClosed: () => void): 
     const loan = await client[LEND](() => slot, { ownDb: client[SOURCE].database });
     return new WakeLine(new LeasedConnection(client as unknown as ClientBase, loan), loan, onClosed);
   } catch {
-    // The client is closed, or the cluster has no master for the slot: the next look tries again.
+    // The client is closed, or the cluster has no master for the slot. The next attempt tries again.
     onClosed();
     return null;
   }

@@ -11,7 +11,7 @@ export type AutoPipeliningOptions = Pick<
   "enableAutoPipelining" | "autoPipeliningIgnoredCommands"
 >;
 
-/** Two runs of the longest kind; 128 and 384 were not faster (docs/decisions/0016). */
+/** Two merged runs of the maximum length. 128 and 384 were not faster (docs/decisions/0016). */
 const PIECE_COMMANDS = 256;
 
 export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipelinerOptions | null {
@@ -40,7 +40,7 @@ export function gatheredOf(commands: readonly Command[], options: AutoPipelining
   return commands.filter((command) => !goesAlone(command.spec, command.args, ignored));
 }
 
-/** Not if the user limits batches, or if a command may join an earlier one of the same batch. */
+/** True with `merge`, unless the user limits batches or sets `coalesce`, which needs whole batches. */
 function leavesInPieces({ merge, coalesce, maxCommands, maxBytes }: AutoPipeliningWindow): boolean {
   if (maxCommands !== undefined || maxBytes !== undefined) return false;
   return coalesce !== true && Boolean(merge);

@@ -250,7 +250,7 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ResolvedCl
   return withOwnLists(options) as unknown as ResolvedClusterOptions;
 }
 
-/** Options of one node that its startup node contains. */
+/** A parsed startup node: its address, and options of this node. */
 export interface StartupNode extends ClusterNodeOptions {
   host: string;
   port: number;

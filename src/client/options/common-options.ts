@@ -321,7 +321,7 @@ export interface SharedOptions extends AnyClientOptions {
    * When the client writes commands. `"adaptive"`: immediately if no command is in flight, otherwise in batches. It
    * writes a batch during a long task when the batch has as many commands as are in flight, and at the end of each
    * task. Client and server then work at the same time. If other programs use the same processor, it writes as
-   * `"turn"` does. `"turn"`: only at the end of the task, with the fewest writes.
+   * `"turn"` does. `"turn"`: only at the end of the task or of the event-loop turn, with the fewest writes.
    * @default "adaptive"
    */
   flushPolicy?: "adaptive" | "turn" | undefined;

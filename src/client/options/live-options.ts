@@ -21,7 +21,7 @@ const LIVE: unique symbol = Symbol("live");
 
 type LiveOptions = OptionRecord & { [LIVE]?: Live };
 
-/** The live options of every `Redis`: replacing a value by an accessor costs kilobytes for each client. */
+/** Accessors in every `Redis` from the start: replacing a value later costs kilobytes for each client. */
 const ALWAYS_LIVE: ReadonlySet<string> = new Set([
   "enableAutoPipelining",
   "autoPipeliningIgnoredCommands",

@@ -156,7 +156,7 @@ const BY_NAME: Readonly<Record<string, Kind>> = {
   ...REDIS_OPTIONS,
 };
 
-/** Checks the options, and gives null and a number their meaning. Throws an `OptionError`. */
+/** Checks the options, and normalizes `keyPrefix` and `bounds`. Throws an `OptionError`. */
 export function checkOptions(options: OptionRecord): void {
   if (options["keyPrefix"] === null) options["keyPrefix"] = "";
   if (typeof options["keyPrefix"] === "number") options["keyPrefix"] = String(options["keyPrefix"]);

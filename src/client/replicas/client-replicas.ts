@@ -118,7 +118,7 @@ function optionsOfReplica(options: RedisOptions): RedisOptions {
     tls: usesTls
       ? (withServerName(tls, sentinels ? undefined : options.host) as RedisOptions["tls"])
       : undefined,
-    // Another server takes over, so a silent replica is probed as soon as a node of a cluster.
+    // Another server can take over, so a silent replica is probed as early as a cluster node.
     watchdog: watchdog === defaultOptions.watchdog ? NODE_WATCHDOG : watchdog,
     // Commands do not wait for a lost replica, so its attempts may continue without a limit.
     retryStrategy: typeof retryStrategy === "function" ? retryStrategy : defaultOptions.retryStrategy,

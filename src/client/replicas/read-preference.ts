@@ -1,7 +1,7 @@
 /**
  * Chooses the node of a shard that serves a read (`scaleReads`), from known state only. A replica that could
- * not be reached or could not serve is avoided for a while. Without a usable replica, the master serves the
- * read, and so it does if the read could miss a write of this client (`readYourWrites`).
+ * not be reached or could not serve is avoided for a while. The master serves a read if no replica is usable,
+ * or if the read could miss a write of this client (`readYourWrites`).
  */
 
 import type { ClusterNode, Shard } from "../../cluster/cluster-node";
@@ -28,7 +28,7 @@ interface OptionReads {
   choose(shard: Shard, command: Command): ClusterNode;
 }
 
-/** Nodes of a role, by zone and distance. */
+/** Nodes of a role, by zone and latency. */
 export class RoleReads implements OptionReads {
   constructor(
     readonly keyless: "all" | "slave",
@@ -45,11 +45,11 @@ export class RoleReads implements OptionReads {
 export interface RecentWrites {
   /** Whether the read could miss one of them. */
   concerns(command: Command): boolean;
-  /** Another master has the slot. */
+  /** The slot has moved to another master. */
   noteMoved(slot: number): void;
 }
 
-/** The node for each read: the choice of its call, then the own writes of the client, then the option. */
+/** Chooses the node for each read: by the call, then by recent writes of the client, then by the option. */
 export class ReadPreference {
   /**
    * @param byOption Null: the master.
@@ -105,7 +105,7 @@ interface ReadOptions {
 }
 
 /**
- * Null if every read goes to the master and no call may choose.
+ * Null if masters serve all reads and a call cannot choose a replica.
  * @param viewOf The view of a node that a function of the application receives.
  */
 export function makeReadPreference(

@@ -34,7 +34,7 @@ export function openKeyspaceEvents(
   return openReader({ ...source, keyPrefix: String(keyPrefix), db, settings }, options);
 }
 
-/** The setting of a server; null if it does not show it: without permission, or in subscriber mode. */
+/** The setting of a server; null if it cannot be read (no permission, or subscriber mode). */
 export async function readFlags(client: Caller): Promise<string | null> {
   try {
     const reply = (await client[EXECUTE](specOf("config"), ["GET", SETTING], false)) as

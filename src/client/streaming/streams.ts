@@ -55,7 +55,7 @@ export function openScan(settings: ScanStreamSettings): ScanStream {
   return new ScanStream(settings);
 }
 
-/** The arguments of a scan behind its cursor. */
+/** The arguments of a scan after its cursor. */
 export function argumentsOfScan(options: ScanStreamOptions): unknown[] {
   return scanStreams.get().scanArguments(options);
 }

@@ -64,7 +64,7 @@ function anyNotNull(answers: readonly Answer[]): Reply {
   return values[Math.floor(Math.random() * values.length)] ?? null;
 }
 
-/** Combines numbers, or lists of numbers element by element. Numbers given as text or bigint stay so. */
+/** Combines numbers, or lists of numbers element by element. Text and bigint numbers keep their type. */
 function combine(answers: readonly Answer[], step: (a: number, b: number) => number): Reply {
   const values = valuesOf(answers);
   return values.reduce((left, right) => {

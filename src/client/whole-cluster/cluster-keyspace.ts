@@ -1,6 +1,7 @@
 /**
- * Keyspace notifications of a whole cluster. Each server notifies of its own keys only, so the names are subscribed at
- * every master, and follow failovers and moved slots. A gap is told when a master had no subscription for a while.
+ * Keyspace notifications of a whole cluster. Each server only reports changes of its own keys. Therefore the
+ * client subscribes at every master, and follows failovers and moved slots. It reports a gap if a master had
+ * no subscription for a while.
  */
 
 import { EventEmitter } from "node:events";
@@ -36,7 +37,7 @@ interface Fresh {
   reject(error: Error): void;
 }
 
-/** No server tells its subscribers that another one has taken over its slots, so the table is asked for. */
+/** Interval of refreshes, because a server does not report that another one has taken over its slots. */
 const REFRESH_MS = 1000;
 
 const keyspaces = new WeakMap<ClusterWiring, ClusterKeyspace>();
@@ -55,7 +56,7 @@ export function openClusterKeyspaceEvents(
   return messageReaders.get().openKeyspaceReader(keyspace, options);
 }
 
-/** Each name is at every master. Only the client itself subscribes there. */
+/** Places each name at every master. Commands of the program do not use these connections. */
 class EveryMaster implements Placement {
   readonly kinds = [SubscriptionKind.Channel, SubscriptionKind.Pattern];
   readonly isSpread = true;
@@ -154,14 +155,14 @@ class ClusterKeyspace implements KeyspaceSource {
     for (const { resolve } of fresh) resolve();
   }
 
-  /** A name is missing everywhere while it is new, which is no gap. */
+  /** A new name has no subscriptions yet. This is not a gap. */
   private onGap(gap: SubscriptionGap): void {
     const isOld = (name: string): boolean => !this.fresh.some((one) => one.name === name);
     const { channels, patterns } = gap;
     this.events.emit("gap", { ...gap, channels: channels.filter(isOld), patterns: patterns.filter(isOld) });
   }
 
-  /** A server refuses a name, which has an answer of its own because it has its own nodes. */
+  /** A server refuses a name. The error concerns only this name, because each name has its own command. */
   private onRefused(error: Error, kind: SubscriptionKind, refused: Buffer): void {
     const name = String(refused);
     const { fresh } = this;

@@ -1,8 +1,9 @@
 /**
- * SCAN over a whole cluster as if it were one server: one master after the other, until every slot with an owner is
- * done. The cursor is the whole state, so a scan may continue in another process. A slot is done when its owner has been
- * scanned from beginning to end and still owns it; slots that moved meanwhile are scanned at their new owner, and a
- * successor is scanned from its beginning. Elements may be returned more than once.
+ * SCAN over a whole cluster as if it were one server: one master after the other, until every slot with an
+ * owner is done. The cursor is the whole state, so a scan may continue in another process. A slot is done
+ * when its owner has been scanned from beginning to end and still owns it. Slots that moved meanwhile are
+ * scanned at their new owner. The successor of a master is scanned from the beginning. Elements may be
+ * returned more than once.
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
@@ -21,7 +22,7 @@ interface Stage {
   readonly text: string;
   /** The name of the server that is being scanned; empty between two servers. */
   readonly node: string;
-  /** Its slots at the beginning of its scan that were not done. */
+  /** The slots that the server owned at the beginning of its scan and that were not done. */
   readonly slots: Slots;
   readonly done: Slots;
 }
@@ -112,7 +113,7 @@ export class ClusterScanner {
     return makeStage(key, new Set(this.slotsOf(key).filter((slot) => !done.has(slot))), done);
   }
 
-  /** Its server is scanned to the end. Only the cluster knows which slots have moved meanwhile. */
+  /** The server of the stage is scanned to the end. The refresh shows which slots have moved meanwhile. */
   private async finish({ node, slots, done }: Stage): Promise<Stage> {
     await this.refresh();
     const kept = this.slotsOf(node).filter((slot) => slots.has(slot));
@@ -126,7 +127,7 @@ export class ClusterScanner {
     return slots;
   }
 
-  /** Without permission for the table, the client uses the one that redirects have corrected. */
+  /** Without permission to read the slot table, the client keeps its own, which redirects correct. */
   private async refresh(): Promise<void> {
     await this.wiring.refresher.refresh().catch(() => {});
   }

@@ -25,7 +25,7 @@ import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
 import { type FanOutPolicy, fanOutPolicyFor } from "./fan-out-policy";
 
 export interface FanOutNodes {
-  /** Every master that serves slots, with one of them. */
+  /** Every master that serves slots, with one of its slots. */
   owners(): ReadonlyMap<ClusterNode, number>;
   all(): readonly ClusterNode[];
 }
@@ -156,14 +156,14 @@ function placeBack(shares: readonly Share[], length: number): Fold {
 }
 
 /**
- * Collects the parts of one command, and settles the command when the last part has settled. For the error of a
- * time limit it also tells how far the parts are.
+ * Collects the parts of one command, and settles the command when the last part has settled. For timeout
+ * errors, it also reports the progress of the parts.
  */
 class Gathering implements Completion, SettleHook, SentCommand {
   private readonly answers: Answer[] = [];
   private readonly parts: Command[] = [];
   private left: number;
-  /** The settings of the caller; null: the command has no limit, so nobody asks how far it is. */
+  /** The settings of the caller; null if the command has none. */
   private readonly settings: CommandExtra | null;
 
   constructor(
@@ -213,7 +213,7 @@ class Gathering implements Completion, SettleHook, SentCommand {
     return this.parts.some((part) => sentFor(part).mayHaveRun);
   }
 
-  /** A part that waits for its reply, or else an answered one; the whole may have run if there is any. */
+  /** The part that determines the state: one in flight, else a successful one, else an unsent one. */
   private get foremost(): SentCommand {
     const sent = this.parts.map(sentFor);
     const open = sent.filter((_, index) => this.parts[index]?.isSettled === false);
@@ -234,7 +234,7 @@ class Gathering implements Completion, SettleHook, SentCommand {
     this.note(part, { value: null, error }, LEGACY_SHAPE);
   }
 
-  /** The whole was given up (timeout, signal), so its unsent parts end too. */
+  /** The command has failed (timeout, signal), so its unsettled parts fail, too. */
   onSettled(error: Error | null): void {
     if (error !== null && this.left > 0) for (const part of this.parts) part.fail(error);
   }

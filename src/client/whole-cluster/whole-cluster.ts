@@ -1,6 +1,7 @@
 /**
- * Calls that concern the whole cluster: a command on every node of a role, and scans of all masters. A failure of one
- * node hides no reply of the others. The commands stay on their nodes: redirects are errors.
+ * Calls that concern the whole cluster: a command on every node of a role, and scans of all masters. The
+ * failure of one node does not hide the replies of the others. Commands do not follow redirects, which count
+ * as errors.
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
@@ -39,7 +40,7 @@ export interface OnAllOptions extends Pick<CallLimits, "timeout" | "signal" | "r
   buffers?: boolean | undefined;
 }
 
-/** The outcomes of a command on several nodes. Both maps have the names of the nodes, `host:port`. */
+/** The outcomes of a command on several nodes. The keys of both maps are node names, `host:port`. */
 export interface NodeReplies<Value = unknown> {
   readonly replies: ReadonlyMap<string, Value>;
   readonly errors: ReadonlyMap<string, Error>;
@@ -91,7 +92,7 @@ export async function onAll(
       errors.set(key, toError(error));
     }
   };
-  // The table may not have new nodes yet. Without an answer, the known nodes get the command.
+  // The slot table may lack new nodes. If the refresh fails, the command is sent to the known nodes.
   await wiring.refresher.refresh(false).catch(() => {});
   const views = Array.from(
     nodesOf(wiring, nodes),

@@ -51,7 +51,7 @@ describe("tracePipeline", () => {
   function trace(kind: Kind, names: readonly string[]) {
     const run = { kind, length: names.length, nameAt: (index: number) => names[index] as string };
     const target = {
-      tally: { onFulfilled() {}, onFailed() {} },
+      callCounts: { onFulfilled() {}, onFailed() {} },
       isPatched: false,
       flushes: 0,
       database: 2,

@@ -11,7 +11,7 @@ import {
 } from "../../../src/client/stats";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { PromiseCompletion, Tally } from "../../../src/command/promise-completion";
+import { CallCounts, PromiseCompletion } from "../../../src/command/promise-completion";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { ReplyError } from "../../../src/errors";
 import { clockMs } from "../../../src/util/scheduling";
@@ -129,14 +129,14 @@ describe("stats", () => {
   });
 
   it("tells calls and their errors", () => {
-    const tally = new Tally();
-    tally.issued = 5;
-    tally.onFulfilled();
-    for (const code of ["ERR", "ERR", "WRONGTYPE"]) tally.onFailed(new ReplyError(`${code} no`));
-    const stats = readCommands(tally, 0);
+    const callCounts = new CallCounts();
+    callCounts.issued = 5;
+    callCounts.onFulfilled();
+    for (const code of ["ERR", "ERR", "WRONGTYPE"]) callCounts.onFailed(new ReplyError(`${code} no`));
+    const stats = readCommands(callCounts, 0);
     expect(stats).to.deep.equal({ issued: 5, fulfilled: 1, failed: 3, errors: { ERR: 2, WRONGTYPE: 1 } });
     expectFrozen(stats);
-    tally.onFailed(new ReplyError("ERR no"));
+    callCounts.onFailed(new ReplyError("ERR no"));
     expect(stats.errors).to.deep.equal({ ERR: 2, WRONGTYPE: 1 });
   });
 
@@ -175,7 +175,7 @@ describe("stats", () => {
     );
     const counts = new ConnectionCounts();
     counts.lost = 7;
-    const own = { status: "ready", commands: readCommands(new Tally(), 0), bounds: null, cache: null };
+    const own = { status: "ready", commands: readCommands(new CallCounts(), 0), bounds: null, cache: null };
     const stats = readCluster({
       ...own,
       nodes,

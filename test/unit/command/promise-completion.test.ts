@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { errorCode, PromiseCompletion, Tally } from "../../../src/command/promise-completion";
+import { CallCounts, errorCode, PromiseCompletion } from "../../../src/command/promise-completion";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -31,22 +31,24 @@ describe("errorCode", () => {
   });
 });
 
-describe("Tally", () => {
+describe("CallCounts", () => {
   it("counts failures by their codes, from so many different ones on all others together", () => {
-    const tally = new Tally();
-    expect(tally.errors.size).to.equal(0);
-    for (let n = 0; n < 100; n++) tally.onFailed(new ReplyError(`E${n} no`));
-    for (let n = 0; n < 2; n++) tally.onFailed(new ReplyError("E0 no"));
-    tally.onFulfilled();
-    expect([tally.failed, tally.fulfilled, tally.issued]).to.deep.equal([102, 1, 0]);
-    expect([tally.errors.get("E0"), tally.errors.get("E63"), tally.errors.get("OTHER")]).to.deep.equal([
-      3, 1, 36,
-    ]);
-    expect(tally.errors.size).to.equal(65);
+    const callCounts = new CallCounts();
+    expect(callCounts.errors.size).to.equal(0);
+    for (let n = 0; n < 100; n++) callCounts.onFailed(new ReplyError(`E${n} no`));
+    for (let n = 0; n < 2; n++) callCounts.onFailed(new ReplyError("E0 no"));
+    callCounts.onFulfilled();
+    expect([callCounts.failed, callCounts.fulfilled, callCounts.issued]).to.deep.equal([102, 1, 0]);
+    expect([
+      callCounts.errors.get("E0"),
+      callCounts.errors.get("E63"),
+      callCounts.errors.get("OTHER"),
+    ]).to.deep.equal([3, 1, 36]);
+    expect(callCounts.errors.size).to.equal(65);
   });
 
   it("keeps its errors apart from those of others", () => {
-    const [one, other] = [new Tally(), new Tally()];
+    const [one, other] = [new CallCounts(), new CallCounts()];
     one.onFailed(new ReplyError("ERR no"));
     expect([one.errors.size, other.errors.size]).to.deep.equal([1, 0]);
   });
@@ -54,8 +56,10 @@ describe("Tally", () => {
 
 describe("PromiseCompletion", () => {
   it("tells the outcome to its caller and to whoever counts, at the time that it settles", async () => {
-    const tally = new Tally();
-    const [good, bad, refused] = [tally, tally, tally].map((one) => new PromiseCompletion(one));
+    const callCounts = new CallCounts();
+    const [good, bad, refused] = [callCounts, callCounts, callCounts].map(
+      (one) => new PromiseCompletion(one),
+    );
     const commands = [good, bad].map(
       (one) => new Command(specOf("get"), ["a"], false, one as PromiseCompletion),
     );
@@ -67,16 +71,18 @@ describe("PromiseCompletion", () => {
     expect(
       outcomes.map((one) => (one.status === "fulfilled" ? one.value : one.reason.message)),
     ).to.deep.equal(["1", "WRONGTYPE no", "never sent"]);
-    expect([tally.fulfilled, tally.failed], "what was never sent is not counted").to.deep.equal([1, 1]);
+    expect([callCounts.fulfilled, callCounts.failed], "what was never sent is not counted").to.deep.equal([
+      1, 1,
+    ]);
   });
 
   it("counts for whom it belongs to when it settles", async () => {
-    const tally = new Tally();
+    const callCounts = new CallCounts();
     const completion = new PromiseCompletion();
     const command = new Command(specOf("get"), ["a"], false, completion);
-    completion.tally = tally;
+    completion.callCounts = callCounts;
     command.fulfil("1", SHAPE);
-    expect([tally.fulfilled, await completion.promise]).to.deep.equal([1, "1"]);
+    expect([callCounts.fulfilled, await completion.promise]).to.deep.equal([1, "1"]);
     const nobodys = new Command(specOf("get"), ["a"], false, new PromiseCompletion());
     nobodys.fail(new Error("unheard"));
     expect(await nobodys.promise.catch((error: Error) => error.message)).to.equal("unheard");

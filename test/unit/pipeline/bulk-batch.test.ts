@@ -301,7 +301,7 @@ describe("BulkBatch", () => {
     await batch.outcome;
     expect([batch.takeRow(0), batch.takeRow(2)]).to.deep.equal([null, null]);
     expect(batch.failures).to.deep.equal([{ index: 1, error: wrong }]);
-    expect([way.tally.fulfilled, way.tally.failed]).to.deep.equal([2, 1]);
+    expect([way.callCounts.fulfilled, way.callCounts.failed]).to.deep.equal([2, 1]);
   });
 
   it("counts the errors in the reply of EXEC although no rows are kept", async () => {
@@ -310,7 +310,7 @@ describe("BulkBatch", () => {
     batch.send();
     answer(...QUEUED, ["1", new ReplyError("ERR no")]);
     await batch.outcome;
-    expect([way.tally.failed, way.tally.errors.get("ERR")]).to.deep.equal([1, 1]);
+    expect([way.callCounts.failed, way.callCounts.errors.get("ERR")]).to.deep.equal([1, 1]);
   });
 
   it("tells callbacks of commands their rows, whether rows are kept or not", async () => {

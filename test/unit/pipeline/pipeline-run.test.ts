@@ -55,13 +55,13 @@ describe("PipelineRun", () => {
     const [commands] = way.batches as [Command[]];
     expect(commands.map(({ args }) => args)).to.deep.equal([["a", "1"], ["a"]]);
     answerAll(commands.slice(0, 1), "OK");
-    expect(way.tally.fulfilled, "counted once, at the end").to.equal(0);
+    expect(way.callCounts.fulfilled, "counted once, at the end").to.equal(0);
     answerAll(commands.slice(1), "1");
     expect(await run.outcome).to.deep.equal([
       [null, "OK"],
       [null, "1"],
     ]);
-    expect([way.tally.issued, way.tally.fulfilled, way.tally.failed]).to.deep.equal([2, 2, 0]);
+    expect([way.callCounts.issued, way.callCounts.fulfilled, way.callCounts.failed]).to.deep.equal([2, 2, 0]);
   });
 
   it("makes its commands one batch, and its rows stand in their order", async () => {
@@ -76,9 +76,11 @@ describe("PipelineRun", () => {
     const wrong = new ReplyError("WRONGTYPE no");
     answerAll([...commands].reverse(), "v", wrong);
     expect(await run.outcome).to.deep.equal([[wrong], [null, "v"]]);
-    expect([way.tally.fulfilled, way.tally.failed, way.tally.errors.get("WRONGTYPE")]).to.deep.equal([
-      1, 1, 1,
-    ]);
+    expect([
+      way.callCounts.fulfilled,
+      way.callCounts.failed,
+      way.callCounts.errors.get("WRONGTYPE"),
+    ]).to.deep.equal([1, 1, 1]);
   });
 
   it("keeps the place of each call for a client that asks for it", () => {
@@ -220,7 +222,7 @@ describe("PipelineRun", () => {
     answerAll(sent(), "OK", "QUEUED", "QUEUED", [["f", "v"], wrong]);
     const rows = (await run.outcome) ?? [];
     expect(rows[3]).to.deep.equal([null, [{ f: "v" }, wrong]]);
-    expect([way.tally.fulfilled, way.tally.failed]).to.deep.equal([3, 1]);
+    expect([way.callCounts.fulfilled, way.callCounts.failed]).to.deep.equal([3, 1]);
   });
 
   it("tells of a pipeline that is one transaction what EXEC brought alone", async () => {

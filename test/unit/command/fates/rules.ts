@@ -108,16 +108,16 @@ export function* rules(): Generator<Rule> {
   yield row("", "EXEC after another user ended the WATCH", outcomeOf("exec", watchEnded));
   yield row("", "all others", outcomeOf("get", issued));
 
-  const hasGivenUp = "its caller no longer waits";
+  const isGivenUp = "given up";
   const staying = outcomeOf("select", writing, undefined, givenUp);
-  yield row("about to be written", `SELECT, WATCH, UNWATCH or RESET, ${hasGivenUp}`, staying);
-  yield row("", hasGivenUp, outcomeOf("get", writing, undefined, givenUp));
+  yield row("about to be written", `SELECT, WATCH, UNWATCH or RESET, ${isGivenUp}`, staying);
+  yield row("", isGivenUp, outcomeOf("get", writing, undefined, givenUp));
   const notBegun = outcomeOf("set", writing, undefined, refused);
-  yield row("", "a caller of its transaction no longer waits, nothing is written", notBegun);
+  yield row("", "a command of its transaction was given up, nothing is written", notBegun);
   yield row("", "EXEC of such a transaction that has begun", outcomeOf("exec", writing, undefined, begun));
   yield row("", "all others", outcomeOf("get", writing));
 
-  yield row("error reply", hasGivenUp, outcomeOf("get", replied, undefined, givenUp));
+  yield row("error reply", isGivenUp, outcomeOf("get", replied, undefined, givenUp));
   const noScript = { ...replied, message: "NOSCRIPT no" };
   yield row("", "NOSCRIPT for a script sent by its hash", outcomeOf("evalsha", noScript, undefined, script));
   const left = { ...replied, isServerLeft: true };
@@ -126,7 +126,7 @@ export function* rules(): Generator<Rule> {
   yield row("", isLeft, outcomeOf("set", left));
   yield row("", "all others", outcomeOf("get", replied));
 
-  yield row("connection lost", hasGivenUp, outcomeOf("set", lost, undefined, givenUp));
+  yield row("connection lost", isGivenUp, outcomeOf("set", lost, undefined, givenUp));
   yield row(
     "",
     "of the connection itself (handshake, probes, subscriptions)",
@@ -150,8 +150,12 @@ export function* rules(): Generator<Rule> {
   yield row("", "`at-most-once`", outcomeOf("get", lost, atMostOnce));
 
   const isTakenOver = outcomeOf("set", { ...ended, isTakenOver: true });
-  yield row("client, link or node ended, or it may not wait longer", "a cluster takes it over", isTakenOver);
+  yield row(
+    "client, link or node ended, or its wait limit is reached",
+    "a cluster takes it over",
+    isTakenOver,
+  );
   yield row("", "QUIT", outcomeOf("quit", ended));
   yield row("", "written, now or before", outcomeOf("set", { ...ended, isWritten: true }));
-  yield row("", "never written", outcomeOf("set", ended));
+  yield row("", "never written, and its connection or client was closed", outcomeOf("set", ended));
 }

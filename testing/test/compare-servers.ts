@@ -4,7 +4,7 @@
  */
 
 import type { NetConnectOpts } from "node:net";
-import { type ReplyTree, type ServerGone, type ServerSilent, WireClient } from "./wire-client";
+import { type ReplyTree, type ServerGone, type ServerSilent, WireClient } from "./support/wire-client";
 
 export type Command = readonly string[];
 

@@ -1,4 +1,4 @@
-/** A pipeline that travels as one entry of a queue still counts as all of its commands. */
+/** The counters of a client include each command of a pipeline that is not written yet. */
 
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
@@ -10,7 +10,7 @@ import { ServerFixture } from "../support/server-fixture";
 const LARGE = 20_000;
 const PADDING = "x".repeat(1024);
 
-describe("plain calls that are not written", () => {
+describe("the unwritten commands of a pipeline", () => {
   const fixture = new ServerFixture().install();
   let redis: Redis;
   let rows: Promise<unknown>;

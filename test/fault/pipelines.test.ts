@@ -1,7 +1,6 @@
 /**
- * Pipelines that travel as plain calls (no command objects) and what can happen to them on their
- * way: error replies, losses while a part is written, giving up, replies that nobody asked for.
- * Each row is told once, whatever happens, and the commands behind it get their own replies.
+ * Pipelines under failures: error replies, losses while a part is written, aborts, unrequested replies. Each row has
+ * one outcome, and the commands behind the pipeline receive their own replies.
  */
 
 import { Duplex } from "node:stream";
@@ -34,7 +33,7 @@ class HeldLine extends Duplex {
   }
 }
 
-describe("plain calls of a pipeline", function () {
+describe("the commands of a pipeline", function () {
   this.timeout(60_000);
   const fixture = new ServerFixture().install();
   let redis: Redis;
@@ -60,7 +59,7 @@ describe("plain calls of a pipeline", function () {
     return counts;
   }
 
-  it("rows keep their order and errors their command, whatever joins the calls", async () => {
+  it("keep the order of their rows, and each error names its command", async () => {
     await connect({ keyPrefix: "p:" });
     const seen: unknown[] = [];
     const rows = (await redis
@@ -82,7 +81,7 @@ describe("plain calls of a pipeline", function () {
     expect(rows[1]?.[0]).to.have.deep.property("command", { name: "incr", args: ["p:s"] });
   });
 
-  it("calls become commands as soon as one of them is special", async () => {
+  it("may include calls with Buffers and a transaction", async () => {
     await connect();
     const rows = (await redis
       .pipeline()
@@ -105,7 +104,7 @@ describe("plain calls of a pipeline", function () {
     ]);
   });
 
-  it("single commands keep their place before, between and behind", async () => {
+  it("keep their order with single commands before, between and behind them", async () => {
     await connect();
     const values = await Promise.all([
       redis.incr("n"),
@@ -126,7 +125,7 @@ describe("plain calls of a pipeline", function () {
     ]);
   });
 
-  it("what is queued after exec() is not sent", async () => {
+  it("are not sent if they are queued after exec()", async () => {
     await connect();
     const pipeline = redis.pipeline().incr("n");
     const rows = pipeline.exec();
@@ -136,7 +135,7 @@ describe("plain calls of a pipeline", function () {
   });
 
   for (const retryPolicy of ["at-least-once", "at-most-once"] as const) {
-    it(`a line that stalls in the middle and breaks: ${retryPolicy}`, async () => {
+    it(`have one outcome each if the line stalls in the middle and breaks: ${retryPolicy}`, async () => {
       await connect({ retryPolicy, watchdog: false });
       fixture.proxy.stall(Direction.ToServer);
       const rows = large();
@@ -162,7 +161,7 @@ describe("plain calls of a pipeline", function () {
     });
   }
 
-  it("cut after each of 60 reply bytes, every row is told once", async () => {
+  it("have one outcome each if the line is cut after each of 60 reply bytes", async () => {
     for (let bytes = 0; bytes <= 60; bytes++) {
       await connect();
       const got = await redis.pipeline().set("k", "0").get("k").exec();
@@ -181,7 +180,7 @@ describe("plain calls of a pipeline", function () {
     }
   });
 
-  it("a bulk that is aborted leaves the connection in step", async () => {
+  it("keep their replies if a bulk is aborted", async () => {
     await connect();
     const abort = new AbortController();
     fixture.proxy.delay(30, Direction.ToClient);
@@ -199,7 +198,7 @@ describe("plain calls of a pipeline", function () {
     ]);
   });
 
-  it("disconnect() in the middle ends every row", async () => {
+  it("all end at disconnect()", async () => {
     await connect({ watchdog: false });
     fixture.proxy.stall(Direction.ToServer);
     const rows = large();
@@ -210,7 +209,7 @@ describe("plain calls of a pipeline", function () {
     expect(counts.get("undefined")).to.equal(undefined);
   });
 
-  it("what ends with its client fails in the order of issue, each error with its command", async () => {
+  it("fail in the order of issue if their client ends, and each error names its command", async () => {
     await connect({ watchdog: false });
     fixture.proxy.stall(Direction.ToClient);
     const told: unknown[] = [];
@@ -237,7 +236,7 @@ describe("plain calls of a pipeline", function () {
     expect(errors[0]).to.not.equal(errors[1]);
   });
 
-  it("a reply too many between two writes ends the connection, too", async () => {
+  it("fail behind an unrequested reply between two writes", async () => {
     const line = new HeldLine();
     redis = fixture.connect({
       Connector: class extends AbstractConnector {
@@ -270,7 +269,7 @@ describe("plain calls of a pipeline", function () {
     expect(rows.filter(([error]) => error !== null)).to.have.length(100 - written);
   });
 
-  it("a reply in subscriber mode is that of a single command", async () => {
+  it("have the same replies in subscriber mode as single commands", async () => {
     redis = fixture.connectDirectly({ protocol: 2 });
     await untilReady(redis);
     const [, rows, bytes, single] = await Promise.all([
@@ -283,7 +282,7 @@ describe("plain calls of a pipeline", function () {
     expect(bytes).to.deep.equal([[null, (single as unknown as string[]).map((text) => Buffer.from(text))]]);
   });
 
-  it("a reply too many ends the connection, not a neighbour", async () => {
+  it("lose their connection after an unrequested reply, and keep their own replies", async () => {
     const fake = await FakeServer.start((words) =>
       words[0] === "get"
         ? new RawReply(words[1] === "last" ? "$1\r\nz\r\n$1\r\n?\r\n" : "$1\r\nv\r\n")
