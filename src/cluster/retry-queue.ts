@@ -345,11 +345,8 @@ export class RetryQueue {
       const { drain } = slot;
       if (drain?.last !== command) continue;
       if (isAnswered && slot.returned.length === 0) slot.isInDoubt = false;
-      // A slot waits for a command of another slot only if that is younger than all of its own (`lastOf`).
-      // A command of this slot may have been given up while older ones are still at the node: those are waited
-      // for next.
-      const mayBeMore = !isAnswered && command.slot === slot.slot;
-      const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
+      // It may have been given up while older ones are still at the node: those are waited for next.
+      const last = isAnswered ? null : drain.client.lastOf(slot.slot);
       if (last !== null) this.awaitLast(slot, drain.client, last);
       else {
         slot.endDrain();

@@ -241,6 +241,18 @@ describe("retry queue", () => {
     expect(left).to.deep.equal(["older", "new"]);
   });
 
+  it("waits for the older ones when it waited for a command of another slot, and that one is given up", () => {
+    const [older, far] = [give("older", 0), give("far", 5)];
+    // After a long search, a node returns a younger command of any slot.
+    const searched: NodeClient = { ...node, lastOf: (slot) => (far.isSettled ? node.lastOf(slot) : far) };
+    retries.hold(0, searched);
+    retries.lineUp(command("new", 0));
+    far.fail(new Error("timeout"));
+    expect(left).to.deep.equal([]);
+    giveBack(older, "moved", 0);
+    expect(left).to.deep.equal(["older", "new"]);
+  });
+
   it("holds a slot only if the node has something of it, and not for ever", () => {
     retries.hold(0, node);
     expect(retries.isHeld(0)).to.equal(false);
