@@ -1,6 +1,7 @@
 /**
- * Says where the CPU of sluice goes in rows of the suite: kernel, garbage collection, and the dearest functions.
- * Shares are of the samples of V8's profiler in which the main thread did something; nothing is stored.
+ * Prints where sluice spends its CPU time in rows of the suite: kernel, garbage collection, and the most
+ * expensive functions. Shares refer to the samples of V8's profiler in which the main thread was busy. Stores
+ * nothing.
  *
  *   node build/benchmarks/profile.js [--side=sluice] [--ms=3000] <row> ...
  */

@@ -1,5 +1,5 @@
 /**
- * Command line of the suite: chooses what runs, prints tables as scenarios finish, stores results, writes the page.
+ * Command line of the suite: selects scenarios, prints a table after each, stores results, writes the page.
  */
 
 import os from "node:os";
@@ -274,7 +274,7 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** One line that the next one replaces; only where somebody is looking. */
+/** A line that the next one replaces; printed only to a terminal. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }

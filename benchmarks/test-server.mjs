@@ -1,6 +1,6 @@
 /**
- * What the test server costs: its start (and what Node itself takes for a first server), pipelined commands a second on one core, a snapshot and its
- * restoration with 10,000 keys.
+ * The cost of the test server: its start (and the time that Node itself needs for a first server), pipelined
+ * commands per second on one core, and a snapshot and its restoration with 10,000 keys.
  *
  *   node benchmarks/test-server.mjs      (after npm run build; `taskset -c 0` in front for one core)
  */

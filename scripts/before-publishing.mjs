@@ -11,7 +11,7 @@ import { checkout } from "./run-command.mjs";
 
 const PLACEHOLDER = "OWNER/sluice";
 const PACKAGES = ["", "testing", "migrate"];
-/** Pages with sentences that are untrue after the release. */
+/** Pages with sentences that are wrong after the release. */
 const PAGES = [
   "README.md",
   "docs/getting-started.md",

@@ -1,11 +1,11 @@
 /**
- * Builds the package into built/: the code by rolldown (docs/decisions/0012-bundler.md), the
- * declarations by the compiler. `--code` leaves the declarations as they are.
+ * Builds the package into built/: the code by rolldown (docs/decisions/0012-bundler.md), the declarations by
+ * the compiler. `--code` leaves the declarations as they are.
  *
- * core.js holds what every client needs; the files in late/ are loaded by the option or the call that
- * needs them; index.js is the class, with the named exports on it; every other file is a public sub-path
- * that passes on names of those, so that there is one copy of each class. modules/ has the same sources as
- * ES modules, for bundlers.
+ * core.js contains the code that every client needs. An option or a call loads the files in late/ that it
+ * needs. index.js is the class, with the named exports on it. Every other file is a public sub-path that
+ * re-exports names of these, so that there is one copy of each class. modules/ has the same sources as ES
+ * modules, for bundlers.
  */
 
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -202,17 +202,19 @@ function requiresIn(code, fileName) {
 }
 
 /**
- * A late part is a function of what the parts share, which gives the classes that it made for that. Programs may forget
- * modules while a client lives (Jest does, if it is told to): a part that took the shared classes with require() would
- * get others than the client or the server that loads it. This stands before the code, in its first line: lines stay.
+ * A late part is a function of the shared exports, and returns the classes that it has created for them. A
+ * program may reset its modules while a client exists, as Jest can. With require(), a part would then get
+ * other shared classes than the client or the server that loads it. This text is added to the first line of
+ * code, so line numbers do not change.
  */
 function factoryBegin(shared) {
   return `"use strict"; module.exports = (${shared}) => ${shared}.latePart(fill); function fill(exports, ${shared}) { `;
 }
 const FACTORY_END = "\n}\n";
 /**
- * What the late parts share keeps what they made; a part may need another that needs it. V8 stores so many exports as a
- * hash table. A copy is an ordinary object, from which a part reads a name in an eighth of the time.
+ * The shared exports keep the classes of each late part, because two parts may need each other. V8 stores so
+ * many exports as a hash table. A copy is an ordinary object, in which a part looks up a name in an eighth of
+ * the time.
  */
 const LATE_PARTS = `
 const lateParts = new Map();
@@ -348,7 +350,7 @@ function moduleEntry(names) {
   return `export { ${names.join(", ")} } from "./names.mjs";\nexport { default } from "./default.mjs";\n`;
 }
 
-/** Code that a bundler puts beside that of the ES modules takes the same class. */
+/** Code that is bundled together with the ES modules uses the same class. */
 const REQUIRED_MODULE = '"use strict";\nmodule.exports = require("./index.mjs").default;\n';
 
 async function writeModules(names) {

@@ -1,6 +1,6 @@
 /**
- * Compiles src, test, scripts, benchmarks and the test kit into build/, file by file and only those that have
- * changed since. Types are not looked at here: `npm run build:test` checks them as well.
+ * Compiles src, test, scripts, benchmarks and the test kit into build/, file by file and only files that have
+ * changed. It does not check types: `npm run build:test` does.
  */
 
 import {

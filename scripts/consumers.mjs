@@ -36,7 +36,7 @@ const LABEL = "sluice.tgz";
 const ORIGINALS = { ioredis: "6.0.0", iovalkey: "0.4.0" };
 /** A cluster of processes, which the test server is not. */
 const NEEDS_PROCESSES = /-cluster\./;
-/** Named by programs without being given a client: frameworks, and what packages are plugged into. */
+/** Packages that programs use without a client: frameworks, and hosts of plug-ins. */
 const BYSTANDERS = new Set([
   ...["@hapi/catbox", "@nestjs/common", "@nestjs/core", "@nestjs/throttler", "@opentelemetry/api"],
   ...["@opentelemetry/instrumentation", "@opentelemetry/sdk-trace-base", "@opentelemetry/sdk-trace-node"],

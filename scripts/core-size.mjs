@@ -3,10 +3,10 @@
  *
  *   node scripts/core-size.mjs [--constants]     the option lists each counted constant
  *
- * The core is `src` without generated tables, observers (otel) and features that the client works without. A feature
- * has a folder of its own. A line of code is a line that is neither blank nor only a comment. A constant is tuned if
- * somebody chose its number: not a fact of a protocol or the platform, not the default of an option, which
- * docs/options.md documents, and not computed from other constants.
+ * The core is `src` without generated tables, observers (otel) and features that the client works without. A
+ * feature has a folder of its own. A line of code is a line that is neither blank nor only a comment. A
+ * constant is tuned if a developer chose its number: not a fact of a protocol or the platform, not the
+ * default of an option, which docs/options.md documents, and not computed from other constants.
  */
 
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Random trials for as long as you like: `npm run fuzz -- --minutes=10 --seed=1`. Round after
- * round runs the property-based tests from a new seed, and a short run over a bad line. Ends
- * with the first round that fails and names its seed, which `--seed=... --minutes=0` repeats.
+ * Random tests for any time: `npm run fuzz -- --minutes=10 --seed=1`. Each round runs the property-based
+ * tests with a new seed, and a short test over an unreliable connection. The first failing round ends the run
+ * and prints its seed, which `--seed=... --minutes=0` repeats.
  */
 
 import { join } from "node:path";

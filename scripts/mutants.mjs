@@ -24,7 +24,7 @@ import { parseSync } from "oxc-parser";
 import { compile, compiledPath } from "./compile.mjs";
 import { checkout, toolPath } from "./run-command.mjs";
 
-/** A mutant that hangs is noticed as well: it may take this many times as long as the code without a change. */
+/** Detects a mutant that hangs: it may take this many times as long as the unchanged code. */
 const LONGEST = 3;
 
 const SWAPPED = new Map([

@@ -1,6 +1,6 @@
 /**
- * npm runs this when the package is installed from a folder or from git, and in a checkout behind
- * every installation. What a registry gives is built already and does not come here.
+ * npm runs this when the package is installed from a folder or from git, and in a checkout after every
+ * installation. Packages from a registry are already built, so npm does not run it for these.
  */
 
 import { existsSync } from "node:fs";

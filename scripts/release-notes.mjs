@@ -1,6 +1,6 @@
 /**
  * Prints the entry of CHANGELOG.md for a tag: `node scripts/release-notes.mjs v6.0.0`. Refuses a tag that is not the
- * version of package.json, a version without an entry, and lines that were not folded into it.
+ * version of package.json, a version without an entry, and lines that were not merged into it.
  */
 
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Runs a program of the project's own tools; says which one failed and ends the process if one does. */
+/** Runs a program of the project's tools. If it fails, prints its name and ends the process. */
 
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ export function commandOf(program) {
   return [process.execPath, process.env.npm_execpath ?? beside];
 }
 
-/** Ends a program and what it has started. Windows has no groups of processes, but a tool that knows the tree. */
+/** Ends a program and its child processes. On Windows, which has no process groups, a tool ends the tree. */
 function killTree({ pid }) {
   if (isWindows) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);
   else process.kill(-pid, "SIGKILL");

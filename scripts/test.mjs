@@ -52,13 +52,13 @@ const ON_TEST_SERVER = {
   conformance: { only: "behaviours.test.js", servers: "test" },
   integration: { isChosen: asksForServers, servers: "test", isShort: true },
 };
-/** So many published packages at least pass on the project's own test server: testing/docs/testing-server.md names the number. */
+/** The least number of packages that must pass on the test server; see testing/docs/testing-server.md. */
 const FEWEST_ON_TEST_SERVER = 30;
-/** Of the commands that the published packages send, such a share at least is supported by the test server. */
+/** The least share of the commands of the published packages that the test server must support. */
 const LEAST_SUPPORTED = 0.95;
-/** More failing suites than this are not the work of a busy neighbour. */
+/** More failing suites than this are not caused by other load on the machine. */
 const MOST_TRIED_AGAIN = 8;
-/** Together: a run that has to repeat for longer has a defect, and a time limit. */
+/** The time limit for all repeated suites together. */
 const AGAIN_TIMEOUT_MS = 180_000;
 const SLOWEST_SHOWN = 12;
 
@@ -215,7 +215,7 @@ function failuresBesideOthers() {
 }
 
 /**
- * A test that is held against a clock can fail because the groups beside it took the processor. Each outermost suite,
+ * A test that measures time can fail because the groups beside it took the processor. Each outermost suite,
  * and each program of the published packages, with such a failure has one more run, with the machine to itself, whose
  * result counts; the summary names what failed first.
  */
@@ -375,7 +375,7 @@ async function reportCoverage() {
 /** Tests of what users install, and of the documentation that is made of the declarations. */
 const DECLARATION_READERS = /^test\/(?:package|unit\/docs)\//;
 
-/** One command line's files, with every test's name and result: nothing is looked at that they do not need. */
+/** Runs the files of the command line, prints each test with its result, and prepares only what they need. */
 async function runFiles() {
   const files = chosenFiles.map(compiledPath);
   for (const file of files) {

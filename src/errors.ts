@@ -413,7 +413,7 @@ export class DeadConnectionError extends SluiceError {
     silentMs: number,
     /** False: the server accepts no connections, and written commands may still run. */
     readonly isReachable = true,
-    /** Time that the server had to answer a PING, if that is how it was noticed. */
+    /** The time that the server had to answer a PING, if the client has sent one. */
     pingMs?: number,
   ) {
     const other = isReachable ? "the server answers on another connection" : "a second connection failed";

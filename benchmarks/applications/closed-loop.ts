@@ -1,4 +1,4 @@
-/** So many callers that call again when they have been answered, with the time of each call. */
+/** A number of callers that each issue their next call after a reply, with the time of each call. */
 
 import { Clock } from "../support/clock";
 import { type Figures, Meter } from "../support/meter";
@@ -18,7 +18,7 @@ export interface ClosedLoop {
  */
 const LEAST_WARM_MS = 1500;
 
-/** Calls of applications are dear: two looks at the clock each do not matter. */
+/** Calls of applications are expensive: reading the clock twice for each does not matter. */
 export async function measureClosedLoop(loop: ClosedLoop, budget: Budget): Promise<Figures> {
   await runLoop(loop, Math.max(budget.warmMs, LEAST_WARM_MS), new LatencyRecorder(1));
   const latencies = new LatencyRecorder();

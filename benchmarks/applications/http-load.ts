@@ -1,11 +1,11 @@
 /**
- * Puts load on an HTTP service with autocannon; run as a process of its own on the server's CPU.
+ * Puts load on an HTTP service with autocannon. Runs in a separate process on the server's CPU.
  *
  *   node http-load.js <url> <connections>
  *
- * Each line of standard input is a number of requests to make; the answer is a line of JSON with their count, how many
- * failed, the time until the last answer (autocannon itself notices its end once a second), and the quantiles of their
- * times. It ends when standard input closes.
+ * Each line of standard input is a number of requests to send. The output is a line of JSON with their count,
+ * the number of failures, the time until the last response, and the quantiles of the response times.
+ * (autocannon itself detects the end only once a second.) The process ends when standard input closes.
  */
 
 import readline from "node:readline";

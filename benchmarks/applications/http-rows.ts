@@ -1,6 +1,7 @@
 /**
- * HTTP services under the load of autocannon: Fastify with four commands a request, beside the same service without
- * Redis, and Express with sessions. CPU is that of the service's process for a request.
+ * HTTP services under the load of autocannon: Fastify with four commands per request, the same service
+ * without Redis, and Express with sessions. The CPU figure is the CPU time of the service's process per
+ * request.
  */
 
 import { once } from "node:events";

@@ -1,6 +1,6 @@
 /**
- * The packages that services are made of, from `benchmarks/applications/package.json`: installed in the cache of the
- * checkout when they are first needed, so that nobody else has to install them.
+ * The packages of the measured services, from `benchmarks/applications/package.json`. They are installed in
+ * the cache of the checkout when they are first needed, so that other developers do not have to install them.
  */
 
 import { execFileSync } from "node:child_process";

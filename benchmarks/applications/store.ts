@@ -1,4 +1,4 @@
-/** The few calls that the HTTP service makes of a store, for every client; and clients for packages that take one. */
+/** The calls of the HTTP service to its store, for every client, and clients for packages that need one. */
 
 import { createSide, type SideName } from "../sides/all-sides";
 import { IoredisSide } from "../sides/ioredis-side";

@@ -1,4 +1,4 @@
-/** What `stats()` of a client says of it every 250 ms, while it works. */
+/** Records `stats()` of a client every 250 ms while it works. */
 
 import type { Cluster, Redis } from "../../src/index";
 

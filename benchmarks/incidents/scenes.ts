@@ -1,4 +1,4 @@
-/** Three things that happen to services, made to happen to a client under an even load. */
+/** Three incidents of real services, reproduced with a client under a constant load. */
 
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerCluster } from "../../scripts/servers/server-cluster";
@@ -80,7 +80,7 @@ async function withServer<T>(work: (redis: Redis, server: ServerProcess) => Prom
   }
 }
 
-/** Somebody else runs scripts that keep the server busy. */
+/** Another client runs scripts that keep the server busy. */
 function slowServer(): Promise<Incident> {
   return withServer((redis, server) =>
     play(redis, { id: "slow-server", title: "The server is slow" }, async () => {

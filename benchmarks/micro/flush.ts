@@ -1,6 +1,7 @@
 /**
- * The flush scheduler alone: what one booked flush costs at the end of the run (`nextTick`) and at the end of the turn
- * (`setImmediate`), and how many flushes 200 callbacks of their own lead to in either state.
+ * The flush scheduler alone: the cost of one scheduled flush at the end of the task (`nextTick`) and at the
+ * end of the turn (`setImmediate`), and the number of flushes that 200 separate callbacks cause in either
+ * state.
  */
 
 import { type Flushable, FlushScheduler } from "../../src/connection/flush-scheduler";

@@ -1,6 +1,6 @@
 /**
- * Times one piece of synchronous work and the heap bytes it allocates. The least of many rounds is
- * taken: other load on the machine can only add.
+ * Measures the time of one piece of synchronous work and the heap bytes it allocates. Takes the lowest of
+ * many rounds, because other load on the machine can only increase the figures.
  */
 
 const ROUNDS = 25;

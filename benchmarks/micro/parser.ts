@@ -1,6 +1,6 @@
 /**
- * The parser alone, with a sink that ignores: `node build/benchmarks/micro/parser.js [word]` runs the rows
- * whose title holds the word. Nanoseconds and heap bytes per reply.
+ * The parser alone, with a sink that ignores replies: `node build/benchmarks/micro/parser.js [word]` runs the
+ * rows whose title contains the word. Nanoseconds and heap bytes per reply.
  */
 
 import { isAscii } from "node:buffer";

@@ -1,9 +1,9 @@
 /**
- * A pipeline alone: built by chained calls, handed to a sender that answers every command at once.
+ * A pipeline alone: built by chained calls, passed to a sender that answers every command immediately.
  */
 
 import type { Command } from "../../src/command/command";
-import { CALL_COUNTS, CallCounts } from "../../src/command/promise-completion";
+import { CALLS, CallCounts } from "../../src/command/promise-completion";
 import { Pipeline } from "../../src/pipeline/pipeline";
 import { SEND_BATCH, TRACE_BATCH } from "../../src/pipeline/pipeline-run";
 import { report } from "./measure";
@@ -13,7 +13,7 @@ const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 const host = {
   options: {},
   isCluster: false,
-  [CALL_COUNTS]: new CallCounts(),
+  [CALLS]: new CallCounts(),
   [TRACE_BATCH]: () => null,
   [SEND_BATCH](commands: readonly Command[]): void {
     for (const command of commands) command.fulfil("OK", SHAPE);

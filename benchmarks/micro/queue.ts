@@ -1,6 +1,6 @@
 /**
- * The command queue alone: a thousand commands pushed, stepped over and shifted, as one connection does for one flush.
- * Beside it the bare ring it is built on, and a plain array, to show what the bookkeeping costs.
+ * The command queue alone: a thousand commands pushed, visited and shifted, as one connection does for one
+ * flush. The plain ring buffer below it, and an array, show the cost of the bookkeeping.
  */
 
 import Denque from "denque";

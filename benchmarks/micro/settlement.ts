@@ -1,6 +1,6 @@
 /**
- * What it costs to make a command with its promise and to settle it, with nothing below: no queue, no socket.
- * Beside it the bare promise, which no promise API can do without.
+ * The cost of creating a command with its promise and of settling it, without a queue or a socket. For
+ * comparison: the promise alone, which every promise API needs.
  */
 
 import { makeCommand, prepareArguments } from "../../src/command/command-factory";
@@ -9,7 +9,7 @@ import { PromiseCompletion } from "../../src/command/promise-completion";
 import { report } from "./measure";
 
 const COUNT = 1000;
-/** What is made is kept, so that the engine cannot leave it out. */
+/** Keeps the created objects, so that the engine cannot optimize their allocation away. */
 const kept = new Array<unknown>(COUNT);
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 const get = specOf("get");

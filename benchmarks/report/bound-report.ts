@@ -1,4 +1,4 @@
-/** Says what was reached of the goals in `support/bounds.ts`, in rows of the goal table. */
+/** Reports the results for the goals in `support/bounds.ts`, as rows of the goal table. */
 
 import { PEER_SIDES, type SideName } from "../sides/all-sides";
 import { type Bound, bounds, NOISE, NOWHERE_BEHIND } from "../support/bounds";

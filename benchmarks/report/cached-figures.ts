@@ -1,4 +1,4 @@
-/** The figures of docs/caching.md, from stored results: hits of the cache, and a service that lives by it. */
+/** The figures of docs/caching.md, from stored results: cache hits, and a service that relies on them. */
 
 import type { SideName } from "../sides/all-sides";
 import type { Results } from "../support/results-store";

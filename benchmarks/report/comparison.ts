@@ -1,8 +1,8 @@
 /**
- * Compares a run with the stored one, side by side: what became cheaper, what became dearer.
+ * Compares a run with the stored one: what became cheaper, and what became more expensive.
  *
- * Least CPU per command is compared, since it moves least with other load on the machine. Differences within
- * `NOISE_PERCENT` are not shown.
+ * It compares the lowest CPU time per command, because other load on the machine affects it least.
+ * Differences within `NOISE_PERCENT` are not shown.
  */
 
 import { SIDE_NAMES } from "../sides/all-sides";

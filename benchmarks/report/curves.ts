@@ -1,6 +1,6 @@
 /**
- * Curves of a scenario: one line a side on logarithmic axes, a point for each measured place, a band from the least
- * to the greatest sample, and the name of the side at the end of its own curve.
+ * Curves of a scenario on logarithmic axes: one curve per side, a point for each measured value, a band from
+ * the lowest to the highest sample, and the name of the side at the end of its curve.
  */
 
 import type { TopLevelSpec } from "vega-lite";

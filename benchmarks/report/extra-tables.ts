@@ -1,4 +1,4 @@
-/** Tables that cut across scenarios: what batching gains, system calls, garbage collection. */
+/** Tables across scenarios: the gain of batching, system calls, garbage collection. */
 
 import type { SideName } from "../sides/all-sides";
 import type { Results, RowResult } from "../support/results-store";

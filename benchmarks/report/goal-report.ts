@@ -1,4 +1,4 @@
-/** Says for every line of the goals what was reached, from results of one run. */
+/** Reports the result for every goal, from the results of one run. */
 
 import { REFERENCE_SIDE, type SideName } from "../sides/all-sides";
 import { type Goal, goals, LIMIT_FACTOR, LOAD_TIME_RATIO } from "../support/goals";

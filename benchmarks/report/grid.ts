@@ -1,6 +1,6 @@
 /**
- * The grid of callers, server time, own work and line: as heat maps of the ratio to the best peer, as lines of the goal
- * table, and as a list of the cells that lose.
+ * The grid of callers, server time, the caller's own work and latency: as heat maps of the ratio to the best
+ * peer, as rows of the goal table, and as a list of the cells that miss a goal.
  */
 
 import type { TopLevelSpec } from "vega-lite";
@@ -73,7 +73,7 @@ export function gridSummary(results: Results): string[][] {
   });
 }
 
-/** The cells that lose, by row and goal: number of callers and ratio. */
+/** The cells that miss a goal, by row and goal: number of callers and ratio. */
 export function lostCells(results: Results): Table {
   const body = rowsOf(results).flatMap(([, row]) => {
     const cells = GRID_GOALS.map((goal) =>

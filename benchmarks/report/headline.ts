@@ -1,6 +1,6 @@
 /**
- * The picture at the top of the README and of the benchmark page: what a command costs the process that issues it,
- * all clients side by side, in the ways in which services issue commands.
+ * The picture at the top of the README and of the benchmark page: the CPU time of a command in the process
+ * that issues it, for all clients and for the ways in which services issue commands.
  */
 
 import type { SideName } from "../sides/all-sides";

@@ -1,6 +1,6 @@
 /**
- * Places of hand-written pages that the suite fills: what stands between two comments. Everything else of the page
- * stays. A page with several places tells them apart by a word.
+ * Places in hand-written pages that the suite fills: the text between two comments. The rest of the page does
+ * not change. If a page has several places, a word in the comments identifies each.
  */
 
 export const END = "<!-- end of figures -->";

@@ -1,7 +1,7 @@
 /**
- * Writes benchmarks/README.md from stored results: every row, the goals, the missed goals, and the method. It is
- * the record for developers; docs/benchmarks.md is the page for users. Prose that explains the method lives here,
- * figures come from the file.
+ * Writes benchmarks/README.md from stored results: every row, the goals, the missed goals, and the method. It
+ * is the record for developers; docs/benchmarks.md is the page for users. This file contains the text about
+ * the method; the figures come from the stored results.
  */
 
 import fs from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Turns the result of a scenario into tables: an overview of throughput and CPU with one column per side where there is
- * load, and one line per row and side with every column.
+ * Turns the result of a scenario into tables: for scenarios with load, an overview of throughput and CPU with
+ * one column per side; for all scenarios, one line per row and side with every column.
  */
 
 import { REFERENCE_SIDE, SIDE_NAMES, type SideName } from "../sides/all-sides";

@@ -1,6 +1,6 @@
 /**
- * Writes docs/benchmarks.md, the page for users: five pictures, one table, and how to measure again. It says nothing
- * about figures in words, so that no sentence can contradict them.
+ * Writes docs/benchmarks.md, the page for users: five pictures, one table, and how to reproduce them. The
+ * text does not repeat any figures, so that no sentence can contradict them.
  */
 
 import fs from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Bytes that V8 allocates per command, counted and not timed: the young generation is made so large that nothing is
- * collected during the count, so the growth of the heap is what was allocated.
+ * Bytes that V8 allocates per command. The young generation is so large that nothing is collected during the
+ * count, so the growth of the heap is equal to the allocated bytes.
  */
 
 import { CLIENT_SIDES } from "../sides/all-sides";

@@ -1,4 +1,4 @@
-/** What services run, from the packages themselves: HTTP, sessions, a job queue, a rate limiter, streams. */
+/** Workloads of services with published packages: HTTP, sessions, a job queue, a rate limiter, streams. */
 
 import { measureHttp, measureSessions } from "../applications/http-rows";
 import { type LibraryWork, measureLibrary } from "../applications/library-rows";

@@ -1,6 +1,6 @@
 /**
- * One million SET and GET: as one batch, and as batches of 10,000 one after the other. Same speed wanted, and flat memory on
- * both ends; the runner watches the server while each sample runs.
+ * One million SET and GET: as one batch, and as consecutive batches of 10,000. The goals are the same speed,
+ * and constant memory of client and server. The runner monitors the server's memory during each sample.
  */
 
 import { CLIENT_SIDES } from "../sides/all-sides";

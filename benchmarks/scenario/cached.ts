@@ -1,4 +1,4 @@
-/** Answers that are kept in the process: what a hit costs, and what one asks for without a cache. */
+/** Replies that are cached in the process: the cost of a hit, compared with a read without a cache. */
 
 import type { SideName } from "../sides/all-sides";
 import { openReader, type Reader } from "../sides/cached-reader";

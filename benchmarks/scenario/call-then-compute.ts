@@ -1,4 +1,4 @@
-/** A call, then computing in the same turn, then its reply: does the command leave before the computing or after it? */
+/** A call, then a computation in the same turn: is the command written before the computation or after it? */
 
 import { createSide, type SideName } from "../sides/all-sides";
 import { isClientSide } from "../sides/side";

@@ -1,8 +1,9 @@
 /**
  * Very many commands that fail together: a client is closed while all of them wait for their replies.
  *
- * The event loop is held meanwhile. The server answers until the client is ready, then takes everything in silence, and
- * closes when the client does; it lives in the same process, and does nothing in the time that is measured.
+ * The result is the time for which the event loop is blocked. The server replies until the client is ready,
+ * then it reads without replying, and closes with the client. It runs in the same process and is idle while
+ * the time is measured.
  */
 
 import { once } from "node:events";
@@ -21,7 +22,7 @@ const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey"];
 const COMMANDS = 100_000;
 const WARM_COMMANDS = 2000;
 const WARM_PASSES = 3;
-/** What was issued is written. */
+/** Resolves when the issued commands are written. */
 const WRITTEN_MS = 1000;
 const CLOSED_MS = 50;
 
@@ -57,7 +58,7 @@ class SilentServer {
   }
 
   static async start(): Promise<SilentServer> {
-    // It does not close by itself when the client has said goodbye.
+    // It does not close by itself when the client has closed its side.
     const server = createServer({ allowHalfOpen: true });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");

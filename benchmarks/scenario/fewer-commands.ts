@@ -1,7 +1,7 @@
 /**
- * A thousand reads of one turn or of one pipeline, as they are and merged into commands of several keys: what
- * client and server spend on each. Both are the same build with other options, so the rows are compared with
- * one another.
+ * A thousand reads of one turn or of one pipeline, sent as they are and merged into commands with several
+ * keys: the CPU time of client and server. Both are the same build with different options, so the rows are
+ * compared with one another.
  */
 
 import path from "node:path";

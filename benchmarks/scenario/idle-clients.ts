@@ -1,8 +1,8 @@
 /**
- * Many clients that do nothing: what connecting them costs, what they hold, and what they cost while nothing is due.
+ * Many idle clients: the cost of connecting them, their memory, and their CPU time while they are idle.
  *
- * A service has a connection for each of its parts, and some have one for each tenant. Timers of their own would wake
- * the process all the time.
+ * A service has a connection for each of its parts, and some services have one for each tenant. A separate
+ * timer for each connection would wake the process all the time.
  */
 
 import { createSide, type SideName } from "../sides/all-sides";

@@ -1,4 +1,4 @@
-/** The plain server by other lines than TCP: TLS, and the socket in the file system. */
+/** The single server over other transports than plain TCP: TLS, and a unix socket. */
 
 import type { SideName } from "../sides/all-sides";
 import { type LoadRow, measureLoad } from "../support/measure-load";

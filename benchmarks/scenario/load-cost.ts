@@ -1,5 +1,5 @@
 /**
- * What a package costs before its first command: time of `require` in a fresh process, and bytes of code.
+ * The cost of loading a package: time of `require` in a new process, and bytes of code.
  */
 
 import { execFileSync } from "node:child_process";

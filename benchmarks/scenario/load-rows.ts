@@ -1,7 +1,7 @@
 /**
- * The rows whose load is one loop over one operation set: most of the table of the speed issue.
+ * The rows whose load is one loop over one operation set: most of the goal table.
  *
- * The row ids are what `goals.ts` and the stored results refer to.
+ * `goals.ts` and the stored results refer to the row ids.
  */
 
 import { BARE_SIDES, CLIENT_SIDES, type SideName } from "../sides/all-sides";
@@ -136,7 +136,7 @@ export const callersAndHandlers: Scenario<LoadRow> = {
 };
 
 const PIPELINE_SIZES = [1, 2, 5, 10, 50, 100, 1000, 10_000, 100_000, 1_000_000];
-/** Points of the curves that no goal speaks of. */
+/** Points of the curves without a goal. */
 const BETWEEN = [2, 5, 50, 1_000_000];
 
 export const explicitPipelines: Scenario<LoadRow> = {

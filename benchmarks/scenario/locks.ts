@@ -1,6 +1,6 @@
 /**
- * Twenty contenders for one lock, with `lock()` of sluice and with the packages that services install for it. Each has a
- * connection of its own. A second stretch loses connections all the time, and counts holders at the same time.
+ * Twenty contenders for one lock, with `lock()` of sluice and with packages for locks. Each contender has its
+ * own connection. A second phase loses connections all the time, and counts simultaneous holders.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,7 +1,7 @@
 /**
- * How long the event loop is held while a batch of one million commands is built, sent and answered.
+ * How long the event loop is blocked while a batch of one million commands is built, sent and answered.
  *
- * Building the batch is the caller's own loop, so it is measured apart from the time after `exec`.
+ * The caller's own loop builds the batch, so its time is measured separately from the time after `exec`.
  */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";

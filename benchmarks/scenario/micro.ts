@@ -1,5 +1,5 @@
 /**
- * The parts alone, without a socket: runs single lines of `benchmarks/micro` and takes their figures into the results.
+ * The parts alone, without a socket: adds the figures of single rows of `benchmarks/micro` to the results.
  */
 
 import { once } from "node:events";

@@ -1,10 +1,11 @@
 /**
- * Closed loops between a client and a server that both have work to do: do they work at the same time, or in turns?
+ * Closed loops between a client and a server that both have work to do: do they work at the same time, or in
+ * turns?
  *
- * A client that gathers everything into one write and answers everything from one read makes the two sides take
- * turns. The grid covers callers, the time the server spends on a command, the work that a caller does between two
- * commands, and the length of the line. A row is measured in one process for all numbers of callers, from few to
- * many; figures carry the number of callers at their end, as in `opsPerSecond50`.
+ * If a client collects all commands into one write and processes all replies of one read together, client and
+ * server work in turns. The grid covers callers, server time per command, the work of a caller between two
+ * commands, and the round trip. A row is measured in one process for all numbers of callers, from few to
+ * many. The names of figures end with the number of callers, as in `opsPerSecond50`.
  */
 
 import { createSide, type SideName } from "../sides/all-sides";

@@ -1,4 +1,4 @@
-/** Commands that come one by one at their own pace, over a line of a millisecond: what each costs the client. */
+/** Commands that arrive one by one (open loop), with a round trip of 1 ms: the client's CPU time for each. */
 
 import { createSide, type SideName } from "../sides/all-sides";
 import { isClientSide } from "../sides/side";

@@ -1,6 +1,7 @@
 /**
- * What a message costs who hears it: a process on the server's CPU publishes as fast as the server takes it, the
- * client counts. Each side listens in its own way, one listener for all channels.
+ * The cost of a message for its subscriber: a process on the server's CPU publishes as fast as the server
+ * accepts messages, and the client counts them. Each side uses its own API, with one listener for all
+ * channels.
  */
 
 import { once } from "node:events";
@@ -86,7 +87,7 @@ export const pubsub: Scenario<MessagesRow> = {
   measure: measureMessages,
 };
 
-/** ioredis and iovalkey have RESP2 only, and where a row asks for RESP3, so be it. */
+/** ioredis and iovalkey support only RESP2, so they use it also in rows with RESP3. */
 function choicesFor({ protocol }: MessagesRow, side: SideName): ConnectChoices {
   const isFixed = side === "ioredis" || side === "iovalkey";
   return { autoPipelining: false, protocol: isFixed ? 2 : protocol };

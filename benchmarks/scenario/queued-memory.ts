@@ -1,9 +1,9 @@
 /**
  * Bytes that one command of a pipeline holds: while it is queued, and when all results have arrived.
  *
- * The argument values exist before and are shared by all commands; what is counted is everything else, with the
- * garbage collected first. Heap, external memory and array buffers are added up; memory of glide's native half
- * is not visible to V8 and not counted.
+ * All commands share argument values that exist before, which are not counted. Everything else is counted
+ * after a garbage collection: the sum of heap, external memory and array buffers. The memory of glide's
+ * native part is not visible to V8, so it is not counted.
  */
 
 import { CLIENT_SIDES } from "../sides/all-sides";

@@ -1,5 +1,6 @@
 /**
- * The same loads with a longer line: a proxy in a process of its own adds 0.05, 1, 10 and 250 ms to each round trip.
+ * The same loads with more latency: a proxy in a separate process adds 0.05, 1, 10 and 250 ms to each round
+ * trip.
  */
 
 import { createSide, type SideName } from "../sides/all-sides";

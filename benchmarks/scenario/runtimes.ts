@@ -1,6 +1,6 @@
 /**
- * Core rows that are measured again on other runtimes: `--runtime=` names their executables. The suite itself and the
- * server stay as they are; only the sample processes run elsewhere.
+ * Core rows that are also measured on other runtimes: `--runtime=` names their executables. Only the sample
+ * processes run on these. The suite and the server do not change.
  */
 
 import { execFileSync } from "node:child_process";

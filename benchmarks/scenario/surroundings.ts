@@ -1,6 +1,6 @@
 /**
- * The same loads as services run them: with asynchronous contexts in use, and with `sendCommand` wrapped by a tracer.
- * Each has its twin without, from the same run.
+ * The same loads as services run them: with asynchronous contexts in use, and with `sendCommand` wrapped by a
+ * tracer. For each, the same run also measures the load without it.
  */
 
 import type { SideName } from "../sides/all-sides";

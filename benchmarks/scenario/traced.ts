@@ -1,7 +1,8 @@
 /**
- * What tracing costs: every batch or command belongs to a request that has a span, with the instrumentation of the
- * client and without. Spans end in a processor that drops them. The rows *by hand* are the yardstick: the program
- * makes the same span and the same record itself, so that what is above them is the client's and what is below the SDK's.
+ * The cost of tracing: every batch or command belongs to a request with a span, with and without the client's
+ * instrumentation. A processor drops the spans. The rows *by hand* are the reference: the program itself
+ * creates the same span and the same record. The cost beyond these rows is the client's, and their cost is
+ * the SDK's.
  */
 
 import path from "node:path";

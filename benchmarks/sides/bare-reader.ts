@@ -1,8 +1,8 @@
 /**
- * Reads RESP2 replies for the bare sides: just enough to hand one decoded value per command to its waiter.
+ * Reads RESP2 replies for the bare sides: just enough to pass one decoded value per command to its waiter.
  *
- * It is a yardstick and no client: arrays are read one level deep, errors end the run, nothing is checked.
- * Chunks are only valid while `push` runs; what is left over is copied.
+ * It is a reference and not a client: it reads arrays only one level deep, an error ends the run, and it
+ * checks nothing. Chunks are valid only while `push` runs, so it copies incomplete replies.
  */
 
 const CARRIAGE_RETURN = 13;

@@ -1,11 +1,11 @@
-/** Clients that keep answers in the process, ioredis, which has no such thing, and the least that an answer can cost. */
+/** Clients with a cache in the process, ioredis without one, and the lowest possible cost of a hit. */
 
 import { ioredisClassOf, type SideName } from "./all-sides";
 import type { Address } from "./side";
 
 export interface Reader {
   get(key: string): Promise<unknown>;
-  /** Looks into the cache without waiting. */
+  /** Looks up the cache synchronously. */
   peek?(key: string): unknown;
   close(): void;
 }
@@ -50,10 +50,10 @@ export async function openReader(side: SideName, address: Address, isOn: boolean
   };
 }
 
-/** Answers from a `Map` that has been asked for each key before, without all that makes it a cache. */
+/** Replies from a `Map` that contains each key, without anything else that a cache needs. */
 function floor(): Reader {
   const answers = new Map<string, string>();
-  // What nobody looks at the engine would not look up.
+  // The engine would omit a lookup whose result is not used.
   const seen: { answer: string | undefined } = { answer: undefined };
   const ask = (key: string): string => {
     const answer = key.repeat(2);

@@ -1,6 +1,6 @@
 /**
- * New clients, each with a connection of its own, as their documentation shows it. The first command is issued before
- * the connection is open, where the client allows that.
+ * New clients, each with its own connection, created as their documentation shows. The first command is
+ * issued before the connection is open, if the client allows that.
  */
 
 import fs from "node:fs";

@@ -1,7 +1,9 @@
 /**
- * `@valkey/valkey-glide`: single commands, and its `Batch` / `ClusterBatch` (not atomic) for explicit pipelines.
+ * `@valkey/valkey-glide`: single commands, and its `Batch` / `ClusterBatch` (not atomic) for explicit
+ * pipelines.
  *
- * Its limits on time (250 ms) and on requests in flight (1,000) are lifted, so that it is measured and not refused.
+ * Its limits on time (250 ms) and on requests in flight (1,000) are raised, so that they do not reject
+ * commands.
  */
 
 import type { Batch, ClusterBatch, GlideClient, GlideClusterClient, SetOptions } from "@valkey/valkey-glide";

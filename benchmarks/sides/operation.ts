@@ -1,9 +1,10 @@
 /**
  * The commands that workloads issue, as plain data.
  *
- * A workload says what is to be done; each side turns an operation into the call its own authors would write.
- * Values are ready-made. Keys are made by a template literal at every call, as services make theirs: a string that has
- * been used before carries its hash and is flat, and a client that profits from that is faster here than in a service.
+ * A workload defines the operations; each side turns an operation into the call that its own authors would
+ * write. Values are prepared. A template literal creates the key for every call, as in services. A string
+ * that was used before is flat and has a cached hash, so reused keys would make a client faster than in a
+ * service.
  */
 
 /** A key before it is text: what stands before its number, and the number. */

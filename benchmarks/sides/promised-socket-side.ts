@@ -1,8 +1,8 @@
 /**
  * "raw+p": requests encoded beforehand, one promise and one decoded value per command, one write per turn.
  *
- * It stands for the least that a client with a promise API can cost: no encoding, no errors, no reconnection,
- * no options. Commands of a turn leave together at its end.
+ * It shows the lowest possible cost of a client with a promise API: no encoding, no errors, no reconnection,
+ * no options. The commands of a turn are written together at its end.
  */
 
 import Denque from "denque";
@@ -20,7 +20,7 @@ export class PromisedSocketSide implements ClientSide {
   readonly name = "raw+p";
   private socket: BareSocket | undefined;
   private readonly reader = new BareReader((value) => this.settleNext(value));
-  /** Waiters in order of sending; the first is owed the next reply. */
+  /** Waiters in the order of sending; the first one receives the next reply. */
   private readonly waiters = new Denque<Settle>();
   private block = Buffer.allocUnsafeSlow(WRITE_BLOCK_BYTES);
   private filled = 0;

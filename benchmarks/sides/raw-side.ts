@@ -1,8 +1,9 @@
 /**
- * "raw": requests encoded beforehand, replies only counted. What the socket and the server cost, nothing else.
+ * "raw": requests encoded beforehand, replies only counted. It shows the cost of the socket and the server
+ * alone.
  *
- * No client can be better than this. The length of each operation's reply is learned once before measuring; from then
- * on bytes are counted, so operations must answer with the same number of bytes every time.
+ * No client can be better than this. The length of each operation's reply is learned once before measuring;
+ * from then on bytes are counted, so operations must answer with the same number of bytes every time.
  */
 
 import type { Clock } from "../support/clock";

@@ -1,8 +1,8 @@
 /**
- * What the suite asks of a side: a client library, or a bare socket as the yardstick.
+ * The interface of a side: a client library, or a bare socket as the reference.
  *
- * A side knows how to issue operations in its own best way; how often, from how many callers and for how long
- * is decided by the loops in `load-loops.ts`, which are the same for every client.
+ * A side issues operations in its own best way. The loops in `load-loops.ts`, which are the same for every
+ * client, decide how often, from how many callers and for how long.
  */
 
 import type { Clock } from "../support/clock";

@@ -1,8 +1,8 @@
 /**
  * Counts the bytes that a piece of work allocates on the V8 heap.
  *
- * Only meaningful in a process whose young generation holds all of it (`--min-semi-space-size`): a collection in
- * between would take away what was counted, so it makes the count fail instead.
+ * Works only in a process whose young generation has room for all of it (`--min-semi-space-size`). The count
+ * fails if a garbage collection occurs, because the collection would remove counted bytes.
  */
 
 import { PerformanceObserver } from "node:perf_hooks";

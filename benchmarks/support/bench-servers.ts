@@ -1,7 +1,8 @@
 /**
- * The servers that are measured against: one plain server, and clusters of one to three masters without replicas.
+ * The servers of the benchmarks: one plain server, and clusters of one to three masters without replicas.
  *
- * Each is started when it is first needed, filled with the data set, moved to the server's CPU, and stopped at the end.
+ * Each is started when it is first needed, filled with the data set, moved to the server's CPU, and stopped
+ * at the end.
  */
 
 import path from "node:path";
@@ -17,7 +18,7 @@ import { seed } from "./dataset";
 
 const SLOT_COUNT = 16_384;
 const POLL_MS = 50;
-/** Replies of a million commands may wait for a client that is busy; the server must not hang up on it. */
+/** Replies to a million commands may wait for a busy client: the server must not close its connection. */
 const COMMON_CONFIG = { "client-output-buffer-limit": "normal 0 0 0" };
 
 interface TlsLine {

@@ -1,6 +1,6 @@
 /**
- * Goals that are figures of their own, or ratios to another row or to the best peer of the same row. Those of the
- * table of ratios to ioredis are in `goals.ts`. Like those they are reported and never asserted.
+ * Goals that are absolute figures, or ratios to another row or to the best peer of the same row. `goals.ts`
+ * contains the ratios to ioredis. All goals are reported and never asserted.
  */
 
 import type { SideName } from "../sides/all-sides";

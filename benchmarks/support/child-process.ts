@@ -1,5 +1,5 @@
 /**
- * Starts Node processes, each on a CPU of its own where the system can do that.
+ * Starts Node processes, each on its own CPU if the system supports that.
  */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";

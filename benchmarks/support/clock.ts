@@ -1,7 +1,7 @@
 /**
- * Says when a measurement is over without asking the system clock at every command.
+ * Determines when a measurement is over, without reading the system clock for every command.
  *
- * Always at least `leastTurns` questions pass before it expires, so that slow batches are measured more than once.
+ * It expires after at least `leastTurns` calls, so that slow batches are measured more than once.
  */
 
 const CLOCK_EVERY = 32;

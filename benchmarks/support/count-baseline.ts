@@ -1,8 +1,9 @@
 /**
- * The stored counts, and what counts as a regression against them.
+ * The stored counts, and the definition of a regression against them.
  *
- * Bytes differ a little from one version of the engine to the next, so they are stored for each major version of Node;
- * a version without stored figures is compared with the nearest one, more generously. Writes and promises are exact.
+ * Bytes differ slightly between versions of the engine, so they are stored for each major version of Node. A
+ * version without stored figures is compared with the nearest one, with more tolerance. Writes and promises
+ * are exact.
  */
 
 import fs from "node:fs";

@@ -1,9 +1,10 @@
 /**
- * Counts in a process of its own and prints one line of JSON.
+ * Counts in a separate process and prints one line of JSON.
  *
  *   node <COUNT_FLAGS> counts-process.js <module with the client class> <port> [<module of the telemetry>]
  *
- * With the third argument somebody has listened to all that the client tells, and has ceased before the count.
+ * With the third argument, the program subscribes to all channels of the client, and unsubscribes before the
+ * count.
  */
 
 import { type TracingChannelSubscribers, tracingChannel } from "node:diagnostics_channel";
@@ -24,7 +25,7 @@ const CHANNELS = ["ioredis:command", "ioredis:batch", "sluice:pipeline", "sluice
 
 const [, , modulePath, port, telemetryPath] = process.argv;
 
-/** Listens in every way while a client works, and ceases. */
+/** Subscribes to everything while a client works, then unsubscribes. */
 async function listenOnce(Redis: ClientClass, { instrument }: Telemetry): Promise<void> {
   const listener = { start() {}, asyncEnd() {} } as unknown as TracingChannelSubscribers<object>;
   for (const name of CHANNELS) tracingChannel<unknown, object>(name).subscribe(listener);

@@ -1,8 +1,8 @@
 /**
- * Counts what a client does for its commands, in figures that do not depend on the clock: bytes allocated, socket
- * writes, promises. The regression guard compares them with the stored ones.
+ * Counts what a client does for its commands, in figures that do not depend on the clock: bytes allocated,
+ * socket writes, promises. The regression guard compares them with the stored ones.
  *
- * To be run in a process of its own with `COUNT_FLAGS`: the young generation must hold everything that is counted.
+ * Run it in a separate process with `COUNT_FLAGS`: the young generation must hold everything that is counted.
  */
 
 import { createHook } from "node:async_hooks";

@@ -1,10 +1,10 @@
 /**
- * A TCP proxy that holds every byte back by half of a round trip in each direction; run as a process of its own.
+ * A TCP proxy that delays every byte by half of a round trip in each direction. Runs in a separate process.
  *
  *   node delay-proxy.js <server host> <server port> <round trip in ms>     prints its port, ends when stdin closes
  *
- * Bytes are never reordered, merged or limited in number, as on a long line. Below two milliseconds timers are too
- * coarse, so the proxy looks at the clock in every turn of its event loop while something is on its way.
+ * Bytes are never reordered, merged or limited in number, as on a distant connection. Below 2 ms timers are
+ * too coarse, so the proxy reads the clock in every turn of its event loop while data is in transit.
  */
 
 import net from "node:net";

@@ -1,10 +1,10 @@
 /**
- * A TCP proxy whose open connections fail on request; run as a process of its own.
+ * A TCP proxy whose open connections fail on request. Runs in a separate process.
  *
  *   node failing-proxy.js <server host> <server port>      prints its port, ends when stdin closes
  *
- * It reads words from stdin, one a line: `reset` resets all open connections, `silence` forwards nothing more over them,
- * as a firewall does that has forgotten them. New connections work.
+ * It reads commands from stdin, one per line: `reset` resets all open connections; `silence` stops forwarding
+ * over them, like a firewall that has dropped their state. New connections work.
  */
 
 import net from "node:net";

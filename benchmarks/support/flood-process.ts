@@ -1,10 +1,11 @@
 /**
- * Publishes as fast as the server takes it, or at a pace; run as a process of its own on the server's CPU.
+ * Publishes as fast as the server accepts messages, or at a fixed rate. Runs in a separate process on the
+ * server's CPU.
  *
  *   node flood-process.js <host> <port> <command> <channels> <bytes> <per second, 0: no limit>
  *
- * It prints one line when it is connected and ends when standard input closes. Blocks of commands are made beforehand;
- * the next one goes out when the block before it has been answered.
+ * It prints one line when it is connected and ends when standard input closes. Blocks of commands are
+ * prepared; each one is sent after the replies to the one before.
  */
 
 import { encodeRequest } from "../sides/operation";

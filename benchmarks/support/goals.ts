@@ -1,8 +1,8 @@
 /**
- * What is to be reached: the table of the speed issue, as ratios to ioredis in the same run.
+ * The performance goals, as ratios to ioredis in the same run.
  *
- * `ops` at least, `cpu` and `p50`, `p99`, `rss` at most. `rivals` are other sides that must be beaten by a factor in ops.
- * Goals are reported line by line and never asserted: timings depend on the machine.
+ * `ops` at least, `cpu` and `p50`, `p99`, `rss` at most. `rivals` are other sides that must be beaten by a
+ * factor in ops. Goals are reported line by line and never asserted: timings depend on the machine.
  */
 
 import type { SideName } from "../sides/all-sides";

@@ -1,5 +1,5 @@
 /**
- * What a process holds on the V8 heap and in memory that belongs to it (array buffers), after the collector has run.
+ * The memory of a process after a garbage collection: the V8 heap and the array buffers that belong to it.
  */
 
 import { setFlagsFromString } from "node:v8";

@@ -1,6 +1,7 @@
 /**
- * A cluster of hundreds of nodes that is none: one process that listens on many ports and answers like a cluster whose
- * slots never move. It shows what routing, connecting and refreshing cost a client, nothing about servers.
+ * A simulated cluster of hundreds of nodes: one process that listens on many ports and replies like a cluster
+ * whose slots never move. It shows the client's cost of routing, connecting and refreshing, and nothing about
+ * servers.
  *
  *   node light-cluster.js <nodes>     prints the ports as JSON, ends when stdin closes
  *

@@ -1,4 +1,4 @@
-/** A load in a process of its own, which runs when it is told. */
+/** A load in a separate process, which runs on request. */
 
 import { createInterface } from "node:readline";
 import type { RoundTripRow } from "../scenario/round-trips";

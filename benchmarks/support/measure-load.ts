@@ -1,7 +1,9 @@
 /**
- * Measures one kind of load on one side: check, warm up, measure, then once more with a stop-watch on every command.
+ * Measures one kind of load on one side: check, warm up, measure, then measure again with the time of every
+ * command.
  *
- * Latency has a pass of its own, because two looks at the clock per command would be a large part of what is measured.
+ * Latency has a separate pass, because reading the clock twice per command would be a large part of the
+ * result.
  */
 
 import { createSide } from "../sides/all-sides";
@@ -68,7 +70,7 @@ export async function measureOn(side: Side, row: LoadRow, context: SampleContext
   return { ...figures, ...latencies.quantiles() };
 }
 
-/** A look at the clock before and after a thousand commands costs nothing: no pass of its own is needed. */
+/** Reading the clock before and after a thousand commands costs nothing, so no separate pass is needed. */
 function isWide({ kind, width }: LoadRow): boolean {
   return (kind === "turns" || kind === "batches") && width >= WIDE;
 }

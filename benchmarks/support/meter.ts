@@ -1,8 +1,8 @@
 /**
- * Reads the process's own counters around a measured stretch: time, CPU, garbage collection, system calls, memory.
+ * Reads the process's own counters around a measurement: time, CPU, garbage collection, system calls, memory.
  *
- * Everything is read from the operating system and from V8 outside the stretch; inside it runs nothing but the
- * load and one callback per garbage collection.
+ * Nothing is read from the operating system or from V8 during the measurement. Only the load and one callback
+ * per garbage collection run then.
  */
 
 import fs from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * Where things are in the checkout. Compiled files live in build/benchmarks, sources and results in benchmarks.
+ * Paths in the checkout. Compiled files are in build/benchmarks, sources and results in benchmarks.
  */
 
 import fs from "node:fs";

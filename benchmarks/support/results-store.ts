@@ -1,7 +1,8 @@
 /**
- * Results as plain JSON: what was measured, when, on what, with which versions; one stored file, and the last run.
+ * Results as plain JSON: figures, date, machine and versions. There is one stored file, and the last run.
  *
- * A scenario is replaced as a whole, so that figures that are compared with each other always come from one run.
+ * A scenario is replaced as a whole, so that figures that are compared with each other always come from one
+ * run.
  */
 
 import fs from "node:fs";

@@ -1,9 +1,9 @@
 /**
- * Takes samples: the sides of a row, and the rows that are compared, take turns, one fresh process each, for as many
- * rounds as asked.
+ * Takes samples: the sides of a row, and rows that are compared, take turns for the requested number of
+ * rounds. Each sample has a new process.
  *
- * Interleaving makes a disturbance hit all sides alike. A side that fails a sample is not tried again on that row,
- * and the reason is kept in place of its figures.
+ * Because of the turns, a disturbance affects all sides alike. A side that fails a sample is not tried again
+ * on that row, and the reason is stored in place of its figures.
  */
 
 import { setInterval } from "node:timers";
@@ -112,7 +112,7 @@ export class Sampler {
   }
 }
 
-/** Goals speak of three sides; the others are there to be seen beside them. */
+/** Goals refer to three sides; the others are shown for comparison. */
 function roundsOf(side: SideName, rounds: number): number {
   return JUDGED_SIDES.includes(side) ? rounds : Math.min(rounds, OTHER_ROUNDS);
 }

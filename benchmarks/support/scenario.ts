@@ -1,5 +1,5 @@
 /**
- * What a scenario is: rows to be measured on some sides, and how its figures are shown.
+ * The interface of a scenario: rows to be measured on some sides, and how their figures are shown.
  *
  * `measure` runs in a fresh process for each row, side and round. It connects, checks, warms up, measures and
  * returns figures; the runner knows nothing about their meaning beyond the columns named here.

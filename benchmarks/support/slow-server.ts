@@ -1,15 +1,15 @@
 /**
- * A server that spends a given time on every command; run as a process of its own.
+ * A server that spends a given time on every command. Runs in a separate process.
  *
  *   node slow-server.js <microseconds a command> <round trip in ms> [ticks a second]
  *
- * It prints its port and ends when stdin closes. With ticks it prints one dot at each, evenly spaced, from the first
- * connection on: a reader has something that comes in at its own pace.
+ * It prints its port and ends when stdin closes. With ticks, it prints dots at regular intervals from the
+ * first connection on. They are input for a reader, independent of the client.
  *
- * It answers every command with one bulk string of 16 bytes, and like the real servers it executes all that one
- * read brought before it writes the replies in one write. The time is spent by looking at the clock, so the process
- * is as busy as a server that works. Replies are held back by the round trip: to a client that is the same as a
- * line that holds every byte back by half of it in each direction, without a proxy on the server's CPU.
+ * It replies to every command with one bulk string of 16 bytes. Like real servers, it executes all commands
+ * of one read before it writes the replies in one write. It spends the time reading the clock, so the process
+ * is as busy as a real server. Replies are delayed by the round trip. For a client this is the same as a
+ * connection that delays every byte by half of it in each direction, without a proxy on the server's CPU.
  */
 
 import net from "node:net";
@@ -29,7 +29,7 @@ interface Held {
 class CommandCounter {
   private rest = "";
 
-  /** Whole commands in the bytes that have come. */
+  /** Complete commands in the received bytes. */
   count(chunk: Buffer): number {
     const text = this.rest + chunk.toString("latin1");
     let at = 0;
@@ -141,7 +141,7 @@ function serve(commandMicros: number, roundTripMs: number, ticksPerSecond: numbe
   });
   process.stdin.resume();
   process.stdin.on("close", () => process.exit(0));
-  // The reader of the dots is gone: nobody measures any more.
+  // The reader of the dots has ended, so the measurement is over.
   process.stdout.on("error", () => process.exit(0));
 }
 

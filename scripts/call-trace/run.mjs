@@ -1,9 +1,8 @@
 /**
- * Records which functions of the client a command passes, and prints how many files and calls
- * that is: `npm run trace:calls`, with `-- --calls` also each call, with `-- --write` into
- * docs/architecture.md. It is for readers of the code:
- * a way that enters fewer files and comes back less often is easier to follow. Needs a build of
- * the tests (`npm run build:test`), and no server: scripted ones of the tests answer.
+ * Records which functions of the client a command passes, and prints the number of files and calls:
+ * `npm run trace:calls`, with `-- --calls` also each call, with `-- --write` into docs/architecture.md. It is
+ * for readers of the code: a path with fewer files and fewer returns is easier to follow. Needs a build of
+ * the tests (`npm run build:test`), but no server: it uses scripted servers of the tests.
  */
 
 import { once } from "node:events";
@@ -49,7 +48,7 @@ async function record(body) {
   return entries;
 }
 
-/** Files entered, calls, and how often the walk comes back to a file that it had left. */
+/** Files entered, calls, and the number of returns to a file that was entered before. */
 function summaryOf(entries) {
   const files = new Set();
   let returns = 0;
@@ -77,7 +76,7 @@ function report(name, entries) {
     console.log(`  ${"  ".repeat(depth)}${path}  ${called}`);
 }
 
-/** The entries but for the refresh of the slot table: it is asked for on the way and goes its own. */
+/** The entries without the refresh of the slot table, which runs separately after it was requested. */
 function withoutRefresh(entries) {
   let below = Infinity;
   return entries.filter(({ depth, path, name }) => {
@@ -122,7 +121,7 @@ async function onOneServer() {
     new Redis({ host: server.host, port: server.port, retryStrategy: () => 1, ...UNWATCHED }),
   );
   redis.on("error", () => {});
-  // Once without recording: what is made at first use is not part of the way.
+  // Once without recording, because objects created at the first use are not part of the path.
   await redis.get("user:1");
   await redis.pipeline().get("user:1").exec();
   report("get", await record(() => redis.get("user:1")));

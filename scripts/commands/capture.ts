@@ -1,6 +1,6 @@
 /**
- * Asks live servers for COMMAND and COMMAND DOCS and writes what they say to `data/`, sorted, so
- * that the same server always gives the same file.
+ * Asks running servers for COMMAND and COMMAND DOCS and writes the sorted replies to `data/`, so that the
+ * same server always gives the same file.
  *
  *   node build/scripts/commands/capture.js                    starts one server of each kind
  *   node build/scripts/commands/capture.js 127.0.0.1:6379 …   asks servers that are running

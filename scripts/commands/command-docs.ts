@@ -1,6 +1,6 @@
 /**
- * The page docs/commands.md: every command with what it does, where its keys are, what the client
- * derives from it and which servers have it. Text only; what it says comes from the table rows.
+ * The page docs/commands.md: for every command its effect, the positions of its keys, the facts that the
+ * client derives, and the servers that have it. All facts come from the rows of the command table.
  */
 
 import { CommandFlag } from "../../src/command/command-spec";

@@ -1,8 +1,8 @@
 /**
- * The commands of the modules that servers ship: JSON, search, time series, and the probabilistic types. They were written
- * by hand from their documentation and compared with Redis 7.4 and its modules (test/integration/modules.test.ts). One line
- * a command: its arguments in the notation of `syntax.ts`, further forms behind it, and the reply of the method of
- * `redis.json` and its siblings.
+ * The commands of the modules that servers ship: JSON, search, time series, and the probabilistic types. They
+ * were written by hand from their documentation and compared with Redis 7.4 and its modules
+ * (test/integration/modules.test.ts). One line per command: its arguments in the notation of `syntax.ts`,
+ * then further forms, and the reply of the method of `redis.json` and its siblings.
  *
  * `call` is the reply as the server sends it; it is left out where the method returns the same.
  */

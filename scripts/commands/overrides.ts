@@ -1,7 +1,7 @@
 /**
- * Facts that the servers do not tell, or tell otherwise than the client needs it, each with its reason.
- * The generator takes `readonly`, `write`, `blocking`, key positions and tips from the snapshots;
- * everything below is laid over that.
+ * Facts that the servers do not report, or report differently from what the client needs, each with its
+ * reason. The generator takes `readonly`, `write`, `blocking`, key positions and tips from the snapshots. The
+ * facts below override these.
  */
 
 /** Commands of newer servers that the API does not have; methods all the same. */

@@ -1,6 +1,6 @@
 /**
- * The fixed part of the generated types: what a reply becomes on a client and on a pipeline, and the
- * few methods that no table describes.
+ * The fixed part of the generated types: the type of a reply on a client and on a pipeline, and the few
+ * methods that no table describes.
  */
 
 export const PREAMBLE = `/**

@@ -1,7 +1,7 @@
 /**
- * The form in which the answers of COMMAND and COMMAND DOCS are kept: one entry for each command
- * and subcommand (`xinfo|stream`), sorted by name, written one entry a line so that a newer
- * server shows up as a readable difference. Reads and writes only; asks no server.
+ * The stored form of the replies to COMMAND and COMMAND DOCS: one entry for each command and subcommand
+ * (`xinfo|stream`), sorted by name. Each entry has its own line, so that the changes of a newer server are a
+ * readable diff. It only reads and writes files, and asks no server.
  */
 
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** One sentence for each command about which no server at hand has documentation, in our words. */
+/** One sentence for each command that no available server documents, in our words. */
 export const SUMMARIES: Readonly<Record<string, string>> = {
   arcount: "Counts the elements of an array that are set.",
   ardel: "Deletes the elements at the given indices of an array.",

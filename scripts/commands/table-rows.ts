@@ -1,7 +1,7 @@
 /**
- * From snapshots and overrides to the rows of the command table. Later servers add what earlier
- * ones lack and overrule their tips; where two servers disagree about keys or about what a
- * command does to data, generation stops, since one of them would be routed wrongly.
+ * Makes the rows of the command table from snapshots and overrides. Later servers add facts that earlier ones
+ * lack, and override their tips. If two servers disagree about the keys or the effect of a command,
+ * generation stops, because the command would be routed incorrectly for one of them.
  */
 
 import { CommandFlag } from "../../src/command/command-spec";

@@ -1,6 +1,6 @@
 /**
- * The command table of the test server: for each command and subcommand what each version says of
- * it, in one line. Versions that say the same share the line.
+ * The command table of the test server: for each command and subcommand, one line with the facts of a
+ * version. Versions with the same facts share a line.
  */
 
 import { CATEGORIES } from "../../testing/src/server/acl-categories";

@@ -1,7 +1,7 @@
 /**
- * Writes the second part of docs/troubleshooting.md, an anchor for each error code, from the error classes: what the
- * messages begin with, what happened, what to do. The questions before it are written by hand. With `--check` nothing is
- * written and a stale page is an error.
+ * Writes the second part of docs/troubleshooting.md, an anchor for each error code, from the error classes:
+ * the beginnings of the messages, the cause, and the remedy. The questions before it are written by hand.
+ * With `--check` nothing is written and a stale page is an error.
  *
  *   node build/scripts/errors-docs/troubleshooting.js [--check]
  */

@@ -1,4 +1,4 @@
-/** The rule of textlint-rule-prh, which brings no types. */
+/** The rule of textlint-rule-prh, which has no types. */
 
 declare module "textlint-rule-prh" {
   import type { TextlintRuleModule } from "@textlint/types";

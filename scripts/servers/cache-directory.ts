@@ -1,4 +1,4 @@
-/** Where downloads are kept: `.cache` in the checkout, ignored by git, removed by hand at will. */
+/** The directory of downloads: `.cache` in the checkout, which git ignores. It can be deleted at any time. */
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

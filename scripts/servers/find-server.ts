@@ -1,4 +1,4 @@
-/** Lives in the test kit, where users have it too; here the project's own test server is one more kind. */
+/** Extends a module of the test kit by one more kind of server: the project's own test server. */
 
 import "./cache-directory";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ const ANSWERS_AS: Readonly<Record<string, kit.ServerKind>> = {
   "valkey-9.1": kit.ServerKind.Valkey,
 };
 
-/** The real kind whose answers are expected: the test server is to answer as the one of its version. */
+/** The real kind whose replies are expected. The test server replies like the real server of its version. */
 export function answersAs(kind: ServerKind): kit.ServerKind {
   if (kind !== ServerKind.Test) return kind;
   return ANSWERS_AS[process.env.SLUICE_TEST_SERVER ?? "8.2"] ?? kit.ServerKind.Redis8;

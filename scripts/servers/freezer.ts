@@ -1,6 +1,6 @@
 /**
- * Freezes the process of a program at its request, as AWS Lambda does between two invocations: the process stops, and its
- * connections over the proxy of the freezer are lost meanwhile. New connections work.
+ * Freezes the process of a program at its request, as AWS Lambda does between two invocations. The process
+ * stops, and its connections through the proxy of the freezer are lost meanwhile. New connections work.
  */
 
 import { once } from "node:events";

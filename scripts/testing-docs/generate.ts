@@ -1,7 +1,7 @@
 /**
- * Writes testing/docs/testing-commands.md: what the test server supports, and which of it the differential
- * test compares with the real servers. From the command table, the handlers and the grammar of the
- * test; nothing is written by hand.
+ * Writes testing/docs/testing-commands.md: the commands that the test server supports, and those that the
+ * differential test compares with real servers. The page is generated from the command table, the handlers
+ * and the grammar of the test.
  *
  *   node build/scripts/testing-docs/generate.js [--check]
  */

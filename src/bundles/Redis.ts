@@ -1,4 +1,4 @@
-/** The sub-path `built/Redis` as an ES module: the class has its parts, as in the CommonJS build. */
+/** The sub-path `built/Redis` as an ES module: it includes all late parts, as in the CommonJS build. */
 
 import "../with/all";
 

@@ -1,3 +1,3 @@
-/** The named exports of the ES modules. They bring no late part along. */
+/** The named exports of the ES modules. They include no late parts. */
 
 export * from "../index";

@@ -6,8 +6,8 @@
  *   keys:  Map  key -> KeyNode -> its CachedReplies      by command and arguments
  *   order: Set  oldest, ... , hand, ... , newest
  *
- * On a cluster the nodes of each slot are in a set too, so that a slot that has moved is dropped without a search
- * through all nodes.
+ * On a cluster the nodes of each slot are in a set too, so that a slot that has moved is dropped without a
+ * search through all nodes.
  *
  * A node that was dropped is never found again: `has` is false for it.
  */

@@ -126,7 +126,7 @@ export class ClientCache implements Dispatcher {
     return this.isUsable(reply) ? this.hit(reply) : null;
   }
 
-  /** Looks up calls with lists, bytes, or several keys under a prefix in the form in which they would be sent. */
+  /** Looks up a call with lists, bytes, or several keys under a prefix, by its arguments as sent. */
   private lookAsSent(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const { prefix } = this;
     if (prefix === null || (prefix === "" && args.every((arg) => typeof arg !== "object"))) return null;
@@ -153,7 +153,7 @@ export class ClientCache implements Dispatcher {
 
   private hit(reply: CachedReply): CachedReply {
     reply.isVisited = true;
-    // A caller that awaits only hits never lets the event loop turn, so the timer of the tick would never fire.
+    // A caller that awaits only hits never lets the event loop turn, so the tick timer would never fire.
     if ((++this.counts.hits & HITS_A_TICK) === 0) reply.connection.nowMs = Number.POSITIVE_INFINITY;
     return reply;
   }

@@ -1,8 +1,8 @@
 /**
- * The caches of this process, by server. A command that any client of the process writes holds the keys that it
- * may change in the caches of the same server, from before it is written until it has settled, as a command of
- * the cache's own client does (`Holds`). So a caller that awaited a write on one client finds no older reply in
- * the cache of another one.
+ * The caches of this process, by server. A command that any client of the process writes holds the keys that
+ * it may change in the caches of the same server, from before it is written until it has settled, as a
+ * command of the cache's own client does (`Holds`). So a caller that awaited a write on one client finds no
+ * older reply in the cache of another one.
  *
  * A client with a cache holds its own keys when a command is issued, and is left out here.
  */

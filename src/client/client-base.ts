@@ -38,7 +38,7 @@ import type {
   ReplyForms,
   ReplyRows,
 } from "../command/generated/signatures";
-import { CALL_COUNTS, CallCounts, PromiseCompletion } from "../command/promise-completion";
+import { CALLS, CallCounts, PromiseCompletion } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
 import { attachFamilies } from "../modules/families";
 import { type ClientSummary, hideData, SUMMARY } from "../observability/redact";
@@ -82,7 +82,7 @@ import { observeOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
 import type { ClientCommands, CommandList, FormedCommands, MappingOf, ReplyMappingMode } from "./types";
 
-export { CALL_COUNTS };
+export { CALLS };
 
 export interface ClientOptions extends LimitOptions {
   keyPrefix?: string | Buffer | undefined;
@@ -141,7 +141,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [IS_PLAIN] = true;
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
-  readonly [CALL_COUNTS] = new CallCounts();
+  readonly [CALLS] = new CallCounts();
 
   constructor() {
     super();
@@ -168,7 +168,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
     const callback = typeof args[args.length - 1] === "function" ? takeCallback(args) : null;
-    const completion = new PromiseCompletion(this[CALL_COUNTS]);
+    const completion = new PromiseCompletion(this[CALLS]);
     let outcome = completion.promise;
     try {
       if (this.options.strictArguments === true) refuseLooseArguments(spec, args);
@@ -367,7 +367,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   private [ISSUE](command: Command, completion: PromiseCompletion): Promise<unknown> {
-    this[CALL_COUNTS].issued++;
+    this[CALLS].issued++;
     if (hooks.call !== null) tellCall(command, completion, this[SOURCE]);
     if (commandChannel.isHeard) keepScope([command]);
     if (!this[IS_PLAIN]) {
@@ -420,8 +420,8 @@ function callByName(
 
 /** Bypasses the auto-pipeliner; commands that it has collected are sent first. */
 function dispatchDirectly(client: ClientBase<ReplyMappingMode>, command: Command): Promise<unknown> {
-  client[CALL_COUNTS].issued++;
-  if (command.completion instanceof PromiseCompletion) command.completion.callCounts = client[CALL_COUNTS];
+  client[CALLS].issued++;
+  if (command.completion instanceof PromiseCompletion) command.completion.callCounts = client[CALLS];
   client[CHAIN].dispatchBatch([command]);
   return command.promise;
 }
@@ -455,7 +455,7 @@ function makeMethod(
 ): (this: ClientBase, ...args: unknown[]) => Promise<unknown> {
   return function (...args) {
     const callback = takeCallback(args);
-    const completion = new PromiseCompletion(this[CALL_COUNTS]);
+    const completion = new PromiseCompletion(this[CALLS]);
     let outcome = completion.promise;
     try {
       outcome = issue(this, make(this, args, completion), completion);

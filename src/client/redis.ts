@@ -11,7 +11,7 @@ import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redac
 import { type BatchObserver, OBSERVE } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, type ChainDeps, loadParts, PARTS } from "./chain";
-import { CALL_COUNTS, CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE } from "./client-base";
+import { CALLS, CHAIN, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE } from "./client-base";
 import { ClientTracer, flushesSoFar, isPatched, noteClient, type TraceSource } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { type FailoverReport, makeConnector, readFailover } from "./connectors";
@@ -358,7 +358,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends LendingClie
     const { auto, admission, caching } = this[PARTS];
     return Object.freeze({
       ...linkStatsOf(this),
-      commands: readCommands(this[CALL_COUNTS], caching?.cache.answeredCalls ?? 0),
+      commands: readCommands(this[CALLS], caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
       cache: caching && Object.freeze(caching.cache.stats()),
@@ -396,7 +396,7 @@ class RedisView implements TraceSource, ChainDeps {
   ) {}
 
   get callCounts(): TraceSource["callCounts"] {
-    return this.redis[CALL_COUNTS];
+    return this.redis[CALLS];
   }
 
   get isLogging(): boolean {

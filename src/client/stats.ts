@@ -177,10 +177,8 @@ interface Surroundings {
 }
 
 /** @param answered Calls that a cache has answered before they became commands. */
-export function readCommands(
-  { issued, fulfilled, failed, errors }: CallCounts,
-  answered: number,
-): CommandStats {
+export function readCommands(counts: CallCounts, answered: number): CommandStats {
+  const { issued, fulfilled, failed, errors } = counts;
   return Object.freeze({
     issued: issued + answered,
     fulfilled: fulfilled + answered,

@@ -116,10 +116,7 @@ export class ClusterTransaction extends Batch {
   }
 }
 
-/**
- * The transaction of a routed command, or null. On a cluster every batch of that kind is a
- * `ClusterTransaction`.
- */
+/** The transaction of a routed command, or null. On a cluster every batch of that kind is a `ClusterTransaction`. */
 export function transactionOf({ batch, slot }: Command): ClusterTransaction | null {
   const isOne = batch !== null && batch.kind === BatchKind.Transaction && slot !== UNROUTED;
   return isOne ? (batch as ClusterTransaction) : null;
@@ -130,9 +127,7 @@ export function membersOf(unit: Command): readonly Command[] {
   return transactionOf(unit)?.commands ?? [unit];
 }
 
-/**
- * Replaces each partly answered transaction by a complete run of it. The order is kept, also within each slot.
- */
+/** Replaces each partly answered transaction by a complete run of it. The order is kept, also within each slot. */
 export function madeWhole(commands: readonly Command[]): readonly Command[] {
   if (!commands.some((command) => transactionOf(command)?.isPartlyDone === true)) return commands;
   const begun = new Set<ClusterTransaction>();

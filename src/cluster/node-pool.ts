@@ -154,9 +154,7 @@ export class NodePool {
     if (this.clients.size === 0) this.deps.lifecycle.onEmpty();
   }
 
-  /**
-   * Closes everything. Nodes are removed as their connections end, so an empty list means that all are closed.
-   */
+  /** Closes everything. Nodes are removed as their connections end, so an empty list means that all are closed. */
   clear(): void {
     this.isSealed = true;
     for (const client of this.allClients()) {

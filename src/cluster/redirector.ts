@@ -235,9 +235,7 @@ export class Redirector {
     return true;
   }
 
-  /**
-   * Returns a known master with the port of an ASK that names no host, preferably one that was not tried yet.
-   */
+  /** Returns a known master with the port of an ASK that names no host, preferably one that was not tried yet. */
   private namelessAt(unit: Command, { node, redirect }: Refusal): ClusterNode | null {
     const { port } = redirect;
     const possible = this.deps.pool.list("master").filter((one) => one !== node && one.address.port === port);

@@ -125,10 +125,7 @@ export class SlotMap {
     }
   }
 
-  /**
-   * The connection of the node is about to be replaced: commands on the new connection wait for those in
-   * flight.
-   */
+  /** The connection of the node is about to be replaced: commands on the new connection wait for those in flight. */
   holdAllOf(node: ClusterNode): void {
     const slots: number[] = [];
     for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.ownerOf(slot) === node) slots.push(slot);

@@ -36,9 +36,7 @@ export class WatchKeeper {
       });
   }
 
-  /**
-   * The reason why a transaction on the slot must not run over the link, or null. Either way its WATCH ends.
-   */
+  /** The reason why a transaction on the slot must not run over the link, or null. Either way its WATCH ends. */
   refusal(slot: number, link: Link): WatchLostError | null {
     if (this.slots.size === 0) return null;
     const watched = this.slots.get(slot);

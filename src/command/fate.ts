@@ -161,10 +161,7 @@ export function endsWithConnection({ origin }: Command): boolean {
   return origin !== Origin.User && ENDS_WITH_CONNECTION.has(origin);
 }
 
-/**
- * Whether the oldest unanswered command may have ended its connection. A blocking command waits for data, so
- * its age proves nothing.
- */
+/** Whether the oldest unanswered command may have ended its connection. A blocking one only waits for data. */
 export function mayEndConnection({ spec, args }: Command): boolean {
   return (flagsFor(spec, args) & CommandFlag.Blocking) === 0;
 }

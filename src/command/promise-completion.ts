@@ -16,7 +16,7 @@ export interface CallListener {
   onFailed(error: Error): void;
 }
 
-export const CALL_COUNTS: unique symbol = Symbol("callCounts");
+export const CALLS: unique symbol = Symbol("callCounts");
 
 export class CallCounts implements CallListener {
   /** Calls that became commands, including those of pipelines and transactions. */

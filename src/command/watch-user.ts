@@ -23,10 +23,7 @@ export function presentUser(): WatchUser | undefined {
   return users?.getStore();
 }
 
-/**
- * The user that issues a WATCH. A new user replaces a present one without guards, because contexts that the
- * present one started have the same mark.
- */
+/** The user of a WATCH. A new one replaces a user without guards, whose mark the contexts that it started share. */
 export function watchingUser(): WatchUser {
   users ??= new AsyncLocalStorage();
   const present = users.getStore();

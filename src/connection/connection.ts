@@ -344,10 +344,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return true;
   }
 
-  /**
-   * While reads fill the buffer, the runtime reads up to 32 times in one turn. After `READ_BURST_MS`, reading
-   * continues in the next turn.
-   */
+  /** While reads fill the buffer, the runtime reads up to 32 times in a turn. After a while, the next turn follows. */
   private mayReadOn(isMoreWaiting: boolean): boolean {
     if (!isMoreWaiting) this.burstStartMs = 0;
     else if (this.burstStartMs === 0) this.burstStartMs = this.lastActivityMs;

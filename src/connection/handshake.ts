@@ -120,10 +120,7 @@ export interface HandshakeListener {
   onError(error: Error): void;
   /** Commands follow the handshake in the same write. */
   isFollowed?(): boolean;
-  /**
-   * The server does not know RESP3, so the login is sent again: commands behind the first login ran without
-   * one.
-   */
+  /** The server does not know RESP3. The login is sent again, because the commands behind it ran without one. */
   onSecondLogin?(): void;
   /** Called once, while its last reply is processed: replies to commands behind the handshake follow. */
   onOutcome(outcome: HandshakeOutcome): void;

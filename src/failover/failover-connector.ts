@@ -1,6 +1,6 @@
 /**
- * Connects a link to the active database. When another database becomes active, the connection to a lost one is
- * closed, and its commands follow `retryPolicy`. A working connection is replaced after its last reply.
+ * Connects a link to the active database. When another database becomes active, the connection to a lost one
+ * is closed, and its commands follow `retryPolicy`. A working connection is replaced after its last reply.
  */
 
 import { channel } from "node:diagnostics_channel";

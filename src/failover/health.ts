@@ -64,8 +64,8 @@ export class Health {
 }
 
 /**
- * The database to use now: another one if the active one is lost, or one with a greater weight after it has been
- * good for `failbackMs`.
+ * The database to use now: another one if the active one is lost, or one with a greater weight after it has
+ * been good for `failbackMs`.
  */
 export function choose<Database extends { readonly health: Health }>(
   databases: readonly Database[],

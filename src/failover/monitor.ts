@@ -17,7 +17,7 @@ import { choose, type DatabaseState, Health } from "./health";
 const INTERVAL_MS = 200;
 const TIMEOUT_MS = 500;
 const FAILBACK_MS = 30_000;
-/** A round of probes that is late by more than this number of intervals shows that this process was paused. */
+/** A round of probes that is more than this number of intervals late shows that this process was paused. */
 const PAUSE_INTERVALS = 2;
 /** In multiples of the time limit of a probe: a younger connection is not replaced when its probes fail. */
 const LIVES_PER_TIMEOUT = 4;

@@ -10,13 +10,13 @@ import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { isNotice } from "./notices";
 
-/** Receives what one connection of the link hears. */
+/** Receives the notices and messages of one connection of the link. */
 export interface NoticeHearer {
   onPush(message: readonly Reply[]): void;
   onMessage(connection: Connection | null, message: Message, listener: MessageListener): void;
 }
 
-/** Passes the events of a connection to the link, or to the part that the connection belongs to meanwhile. */
+/** Passes the events of a connection to the link, or to the object that currently owns the connection. */
 export class ChangeableLife implements ConnectionLife {
   constructor(public target: ConnectionLife) {}
 
@@ -33,13 +33,13 @@ export class ChangeableLife implements ConnectionLife {
   }
 }
 
-/** The collaborators of one connection, of which some change with its role. */
+/** The collaborators of one connection, some of which change with its role. */
 export interface RoleDeps extends ConnectionDeps {
   readonly life: ChangeableLife;
   subscriptions: Subscriptions;
 }
 
-/** It confirms subscriptions for itself only, because those of the link may change meanwhile. */
+/** The connection records its own subscriptions, because those of the link may change meanwhile. */
 export function becomeNext(role: RoleDeps, life: ConnectionLife): void {
   role.life.target = life;
   role.subscriptions = new Subscriptions();
@@ -50,7 +50,7 @@ export function becomeCurrent(role: RoleDeps, link: ConnectionLife & Pick<RoleDe
   role.subscriptions = link.subscriptions;
 }
 
-/** Hears the notices of one connection; all pushes reach the listener of the link as well. */
+/** Passes notices and messages of one connection to the mover, and all pushes to the link's listener. */
 export class Ear implements MessageListener {
   connection: Connection | null = null;
 

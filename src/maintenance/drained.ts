@@ -1,4 +1,4 @@
-/** Whether a connection can be left: it owes no reply, except to commands that the server holds on purpose. */
+/** Whether a connection can be replaced: only blocking commands have no reply yet. */
 
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
@@ -11,12 +11,12 @@ export function isDrained(queue: CommandQueue): boolean {
   return queue.pending().every(isBlocking);
 }
 
-/** The last command whose reply the connection owes before it is drained. */
+/** The last unanswered command that does not block. */
 export function lastOwed(queue: CommandQueue): Command | undefined {
   return queue.lastOf((command) => !isBlocking(command));
 }
 
-/** Whether a further command would wait behind one that the server holds on purpose. */
+/** Whether a further command would wait behind a blocking one. */
 export function isHeldUp(queue: CommandQueue): boolean {
   return queue.lastOf(isBlocking) !== undefined;
 }

@@ -1,8 +1,8 @@
 /**
- * Carries out the plan of one link: follows the notices of its server, opens the next connection beside the current
- * one, and switches when the current one owes no reply. Commands wait for that moment, so their order is kept and
- * none is sent twice. Only blocking commands stay on the old connection, which closes when they are answered or its
- * time is over. The mover never changes the configured address.
+ * Carries out the plan of one link: follows the notices of its server, opens the next connection beside the
+ * current one, and switches when the current one has received its last reply. New commands wait until then,
+ * so their order is kept and none is sent twice. Only blocking commands stay on the old connection, which
+ * closes after their replies or at the end of its time. The mover never changes the configured address.
  */
 
 import { isIP } from "node:net";
@@ -45,8 +45,8 @@ import { Successor, type SuccessorOwner } from "./successor";
 /** A maintenance event. */
 export interface MaintenanceReport {
   /**
-   * `notice`: the server announced it. `moved`: commands use the new connection. `failed`: the new server could not be
-   * reached, and another attempt follows. `over`: time limits apply again.
+   * `notice`: the server announced it. `moved`: commands use the new connection. `failed`: the new server
+   * could not be reached, and another attempt follows. `over`: time limits apply again.
    */
   readonly state: "notice" | "moved" | "failed" | "over";
   readonly notice?: Notice | undefined;
@@ -64,7 +64,7 @@ export interface MoverOwner {
   onEnd(): void;
 }
 
-/** In ms: the interval between checks of an old connection whose remaining commands have settled, or are blocked. */
+/** In ms: the interval between checks whether an old connection still waits for replies. */
 const CHECK_MS = 20;
 
 export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
@@ -120,7 +120,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     this.owner.onEnd();
   }
 
-  /** The connector leads to another server. */
+  /** The connector now connects to another server. */
   move(): void {
     if (this.state.move === null) this.handle({ kind: "move" });
   }
@@ -218,7 +218,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     this.successor.start(connector, deps);
   }
 
-  /** Certificates contain the configured name if the server names an IP address. */
+  /** If the server names an IP address, its certificate contains the configured name. */
   private connectorTo(address: Address): Link["connector"] {
     const { options } = this.link;
     const servername = isIP(address.host) ? options.host : address.host;
@@ -254,15 +254,16 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   // --- the change ------------------------------------------------------------------------------
 
-  /** The reply of the old connection follows the messages that were published before the new one subscribed. */
+  /** The reply to PING follows all messages that were published before the new connection subscribed. */
   private awaitMessages(): void {
     const { connection: old } = this.link;
     if (old !== null && !isHeldUp(old.queue)) void request(old, "ping", []);
   }
 
   /**
-   * Held commands wait twice: for the replies of the former ones and for their own. So the change follows the last reply
-   * immediately. A command that settles earlier, by its time limit for example, is still owed a reply.
+   * Held commands wait for the change, so it follows the last reply immediately. A command that has settled
+   * earlier, for example by its time limit, may still have no reply: then the checks at intervals detect the
+   * end.
    */
   private awaitDrain(successor: Successor): void {
     const { connection: old } = this.link;
@@ -310,7 +311,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     this.release();
   }
 
-  /** The old connection answers its remaining commands, until the server closes it. */
+  /** The old connection stays open for the replies to its blocking commands, until `endMs` at the latest. */
   private retire(connection: Connection, endMs: number): void {
     this.retired.add(connection);
     const onClose = (): void => {

@@ -20,7 +20,7 @@ for (const [network, prefix] of [
 PRIVATE.addSubnet("fc00::", 7, "ipv6");
 PRIVATE.addAddress("::1", "ipv6");
 
-/** @param isRequired The application learns that the server refuses. */
+/** @param isRequired Whether a refusal of the server is reported to the application. */
 export function askForNotices(connection: Connection, link: Link, isRequired: boolean): void {
   const { remoteAddress } = (connection.socket ?? {}) as { remoteAddress?: string };
   const type = endpointType(remoteAddress, Boolean(link.options.tls));

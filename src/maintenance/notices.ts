@@ -39,11 +39,11 @@ export interface Notice {
   readonly kind: NoticeKind;
   /** Numbers the notices of a database, across all kinds. */
   readonly seq: number;
-  /** As the server said: may be 0 or negative. */
+  /** As sent by the server; may be 0 or negative. */
   readonly seconds: number;
-  /** Of MOVING: the server to connect to; null if the server has not named it. */
+  /** For MOVING: the server to connect to; null if the notice does not name it. */
   readonly target: Address | null;
-  /** Of SMIGRATED. */
+  /** For SMIGRATED: the slots that have moved. */
   readonly moves: readonly SlotMove[];
 }
 

@@ -20,7 +20,7 @@ class Counts {
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
   }
 
-  /** Whether there was one to take. */
+  /** Removes one message. Returns false if there is none. */
   take(key: string): boolean {
     const count = this.counts.get(key);
     if (count === undefined) return false;
@@ -33,7 +33,7 @@ class Counts {
 export class Overlap {
   /** The messages of the new connection that the old one has not delivered since `begin`. */
   private readonly kept: { readonly key: string; readonly message: Message }[] = [];
-  /** Before `begin`. The new connection may have missed them, so they match only messages that were kept. */
+  /** Counts before `begin`. The new connection may have missed these messages: they match only kept ones. */
   private readonly early = new Counts();
   private readonly delivered = new Counts();
   private hasBegun = false;
@@ -71,7 +71,7 @@ export class Overlap {
     }
   }
 
-  /** The new connection needs no comparison any more. */
+  /** Messages of the new connection no longer need a comparison. */
   get isOver(): boolean {
     return this.clockMs() - this.changedAtMs > LONGEST_DELAY_MS;
   }

@@ -1,6 +1,7 @@
 /**
- * Decides what a link does about maintenance, and about another server that its connector leads to. It is a pure function of the state, an event and the time: it dials
- * nothing and has no timer. `wakeAtMs` returns when the event `time` is due.
+ * Decides what a link does about maintenance, and after its connector has changed to another server. It is a
+ * pure function of the state, an event and the time: it dials nothing and has no timer. `wakeAtMs` returns
+ * when the event `time` is due.
  *
  *   MOVING ---> due ---> dialling ---> ready ---> (changed over)
  *                ^          |
@@ -11,18 +12,18 @@ import { type Address, ENDS, type Notice, type NoticeKind } from "./notices";
 
 /** A planned change to another connection. */
 export interface Move {
-  /** `ready`: the new connection waits until the old one can be left. */
+  /** `ready`: the new connection waits until the old one can be replaced. */
   readonly status: "due" | "dialling" | "ready";
   readonly target: Address | null;
-  /** The next attempt. */
+  /** When the next attempt is due. */
   readonly dialAtMs: number;
-  /** From now on the configured address is dialled. */
+  /** From this time on, the configured address is dialled. */
   readonly fallbackMs: number;
-  /** The server may close the old connection. */
+  /** From this time on, the server may close the old connection. */
   readonly endMs: number;
 }
 
-/** A time in which the server may be slow. */
+/** A period in which the server may be slow. */
 interface Window {
   readonly kind: NoticeKind;
   readonly seq: number;
@@ -30,7 +31,7 @@ interface Window {
 }
 
 export interface MaintenanceState {
-  /** The last number of each kind that acts. */
+  /** By kind: the sequence number of the last notice that had an effect. */
   readonly seen: Readonly<Partial<Record<NoticeKind, number>>>;
   readonly windows: readonly Window[];
   readonly move: Move | null;
@@ -39,7 +40,7 @@ export interface MaintenanceState {
 export type MaintenanceEvent =
   | { readonly kind: "notice"; readonly notice: Notice }
   | { readonly kind: "time" }
-  /** The connector leads to another server. */
+  /** The connector now connects to another server. */
   | { readonly kind: "move" }
   | { readonly kind: "dial failed" }
   | { readonly kind: "ready" }
@@ -52,7 +53,7 @@ export type Decision =
   | { readonly does: "abandon dial" }
   | { readonly does: "move slots"; readonly notice: Notice };
 
-/** Servers announce windows from 0 s on, and finish later than announced. */
+/** Limits of an announced time: servers announce 0 s and more, and finish later than announced. */
 const SHORTEST_MS = 10_000;
 const LONGEST_MS = 30_000;
 /** DNS and the server are late by up to 19 s. */
@@ -66,7 +67,7 @@ export function isRelaxed({ windows }: MaintenanceState): boolean {
   return windows.length > 0;
 }
 
-/** When the next window or move changes by itself; Infinity: never. */
+/** When the next window or move changes without another event; Infinity: never. */
 export function wakeAtMs({ windows, move }: MaintenanceState): number {
   const times = windows.map(({ endMs }) => endMs);
   if (move !== null) {
@@ -158,7 +159,7 @@ function onTime(state: MaintenanceState, nowMs: number): ReturnType<typeof decid
 function moveOf({ seconds, target }: Notice, nowMs: number): Omit<Move, "status"> {
   const endMs = nowMs + lengthMs(seconds);
   const toldMs = Math.min(Math.max(0, seconds * 1000), LONGEST_MS);
-  // Without an address, the configured name has to lead elsewhere by then.
+  // Without an address, the configured name must resolve to the new server by then.
   const fallbackMs = target === null ? nowMs + toldMs / 2 : (nowMs + endMs) / 2;
   return { target, dialAtMs: target === null ? fallbackMs : nowMs, fallbackMs, endMs };
 }
@@ -171,7 +172,7 @@ function lengthMs(seconds: number): number {
   return Math.min(Math.max(seconds * 1000, SHORTEST_MS), LONGEST_MS);
 }
 
-/** After its time, a move with a failed attempt is not tried again. */
+/** After `endMs`, a move whose attempt failed is not tried again. */
 function retried(move: Move, nowMs: number): Move {
   const dialAtMs = nowMs < move.endMs ? nowMs + RETRY_MS : Number.POSITIVE_INFINITY;
   return { ...move, status: "due", dialAtMs };

@@ -1,6 +1,7 @@
 /**
- * The connection that will replace a working one: it is opened beside it, completes its handshake, asks for notices,
- * and has the same subscriptions. It reports once that it is ready, or that it failed; it may also fail later.
+ * The connection that will replace a working one. It is opened while the other one is in use, completes its
+ * handshake, asks for notices, and subscribes the same names. It reports once that it is ready, or that it
+ * failed; it may also fail later.
  */
 
 import type { Connection, ConnectionLife } from "../connection/connection";
@@ -44,7 +45,7 @@ export class Successor implements ConnectionLife, EstablishmentOwner {
     this.establishment.start();
   }
 
-  /** The subscriptions have not changed since it was subscribed. */
+  /** The subscriptions have not changed since this connection subscribed them. */
   get isUpToDate(): boolean {
     return this.subscribed === namesOf(this.link.subscriptions);
   }

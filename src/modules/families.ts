@@ -1,6 +1,6 @@
 /**
- * Gives a class the families of module commands: `redis.json`, `redis.ft` ... Their code is loaded on first use. A
- * program may put a value of its own in the place of a family, because the API of ioredis has none of them.
+ * Adds the families of module commands to a class: `redis.json`, `redis.ft` ... Their code is loaded on first
+ * use. A program may replace a family by its own value, because ioredis has no such properties.
  */
 
 import { attachOwn, type Commander } from "../command/commander";

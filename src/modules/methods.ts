@@ -63,7 +63,7 @@ function withMapper(spec: CommandSpec, replyMapper: ReplyMapper): CommandSpec {
   return Object.assign(Object.create(Object.getPrototypeOf(spec)), spec, { replyMapper }) as CommandSpec;
 }
 
-/** Its commands have a mapper, so that `with({ replies })` does not change the form of their replies. */
+/** A mapper without an effect: it prevents `with({ replies })` from changing the form of the reply. */
 function asSent(reply: Reply): Reply {
   return reply;
 }
@@ -115,7 +115,7 @@ function reasonOf(cause: unknown): string {
   return `it has no JSON form: ${line}`;
 }
 
-/** JSON texts, also in lists; servers return numbers as such with RESP3. */
+/** Parses JSON texts, also in lists. With RESP3, servers return numbers that need no parsing. */
 function parseJson(reply: Reply): Reply {
   if (Array.isArray(reply)) return reply.map(parseJson);
   return typeof reply === "string" ? (JSON.parse(reply) as Reply) : reply;
@@ -135,7 +135,7 @@ function recordOf(reply: Reply): Record<string, unknown> {
 
 // --- search ----------------------------------------------------------------------------------
 
-/** The parts of a document in a reply of RESP2, as the options of the query say. */
+/** The parts of a document in a RESP2 reply, which depend on the options of the query. */
 interface SearchLayout {
   readonly hasScores: boolean;
   readonly hasPayloads: boolean;
@@ -151,7 +151,7 @@ interface FoundDocument {
   sortKey?: unknown;
 }
 
-/** The arguments in capital letters, as the names of options are compared. */
+/** The arguments in upper case, for the comparison with names of options. */
 function wordsOf(args: readonly unknown[]): readonly unknown[] {
   return args.flat(1).map((word) => (typeof word === "string" ? word.toUpperCase() : word));
 }
@@ -307,7 +307,7 @@ function samplesOf(samples: unknown[]): unknown[] {
 
 // --- Bloom filters ---------------------------------------------------------------------------
 
-/** The facts of BF.INFO by the option that asks for one of them. */
+/** The fields in the reply of BF.INFO, by the option that requests one of them. */
 const FACTS: Readonly<Record<string, string>> = {
   CAPACITY: "Capacity",
   SIZE: "Size",

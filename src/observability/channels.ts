@@ -63,7 +63,7 @@ export class WorkChannel<Context extends OutcomeContext> {
     );
   }
 
-  /** Begins an operation; its synchronous part runs with the `AsyncLocalStorage` stores that tracers have bound. */
+  /** Begins an operation. `work`, its synchronous part, runs in the contexts that tracers have bound. */
   begin(context: Context, work: () => void = () => {}): Context {
     this.channel.start.runStores(context, work);
     this.channel.end.publish(context);

@@ -91,7 +91,7 @@ export function isForeignToTls({ code = "", message }: Error & { code?: string }
 export const HINT_ON_PLAIN_PORT =
   "Connect without the option `tls` (redis:// instead of rediss://), or use the TLS port of the server.";
 
-/** For a cluster client whose nodes are no cluster, or refuse the client. */
+/** For a cluster client whose server is not a node of a cluster, or refuses the client. */
 export function hintOnNode(message: string): string | null {
   if (/cluster support disabled/i.test(message)) {
     return "The server is not a node of a cluster. Connect with `new Redis({ host, port })`.";

@@ -1,8 +1,8 @@
 /**
  * The channels on which the client reports its own work: batches, writes, connections, redirects,
- * subscriptions. Names and fields are a public interface (docs/observability.md): within a major version fields
- * may be added, but not renamed or removed. Without a subscriber a channel allocates no context and reads no
- * clock. Values, keys and credentials never appear.
+ * subscriptions. Names and fields are a public interface (docs/observability.md): within a major version
+ * fields may be added, but not renamed or removed. Without a subscriber a channel allocates no context and
+ * reads no clock. Values, keys and credentials never appear.
  */
 
 import { type Channel, channel } from "node:diagnostics_channel";
@@ -56,8 +56,8 @@ export interface FlushContext extends ServerContext {
   /** The number of commands that were unanswered before. */
   inFlight: number;
   /**
-   * `early`: before the end of the task (`flushPolicy`). `run`: at its end, with nothing in flight. `turn`: at
-   * the end of the event-loop turn. `window`: an automatic batch that was held back until another one was
+   * `early`: before the end of the task (`flushPolicy`). `run`: at its end, with nothing in flight. `turn`:
+   * at the end of the event-loop turn. `window`: an automatic batch that was held back until another one was
    * answered. `size`: many commands were collected. `drain`: the socket accepts bytes again. `closing`: the
    * client is closing.
    */
@@ -72,8 +72,9 @@ export interface FlushContext extends ServerContext {
 /** A connection attempt, the lifetime of a ready connection, a probe of a silent one, or a planned move. */
 export interface ConnectionContext extends ServerContext {
   /**
-   * `attempt` ends when the connection is ready, `life` with its loss or end, `probe` with the verdict. `move` begins
-   * when a server that announced maintenance is left for another one, and ends when commands use the new connection.
+   * `attempt` ends when the connection is ready, `life` with its loss or end, `probe` with the verdict.
+   * `move` begins with the attempt to connect to the new server, and ends when commands use the new
+   * connection.
    */
   operation: "attempt" | "life" | "probe" | "move";
   /** Attempts before this one. */

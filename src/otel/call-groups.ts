@@ -38,7 +38,7 @@ export class CallGroups {
     private readonly api: Api,
     private readonly operations: Operations,
     private readonly showsKeys: boolean,
-    /** Returns whether another instrumentation creates the spans. */
+    /** Returns false if another instrumentation creates the spans, or if single commands get none. */
     private readonly mayTrace: (source: CallSource) => boolean,
   ) {}
 

@@ -15,7 +15,7 @@ import { poolOf } from "./operations";
 
 /** Null: the client does not have this metric. */
 export type Figure = readonly [value: number | null, attributes?: Attributes | undefined];
-/** A cluster as the hooks see it; its nodes are clients themselves. */
+/** The `stats()` of a cluster in `hooks.clients`; its nodes are clients themselves. */
 type ObservedCluster = ClusterStats & ServerContext;
 
 /** How one metric is read from `stats()`. A reading always has the same number and order of values. */

@@ -42,7 +42,7 @@ const TARGET_AGE_MS = 1000;
 
 const KNOWN: unique symbol = Symbol("sluice.otel.target");
 
-/** A client that also holds its cached data: each garbage collection would traverse a WeakMap. */
+/** A client that also holds its cached target. A WeakMap would be traversed by each garbage collection. */
 type NotedSource = CallSource & { [KNOWN]?: Known };
 
 interface Known {

@@ -10,9 +10,7 @@
 
 /** In ms: a twentieth of a round trip of 10 ms. Measured, see docs/auto-pipelining.md. */
 const GAP_MS = 0.5;
-/**
- * In batches. With fewer, callers near the server wait for each other. Measured, see docs/auto-pipelining.md.
- */
+/** In batches. With fewer, callers near the server wait for each other. Measured, see docs/auto-pipelining.md. */
 const FEWEST_BATCHES = 16;
 /**
  * In batches; enough for a round trip of 250 ms. With fewer, batches are sent in a burst and the next

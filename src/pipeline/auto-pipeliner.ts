@@ -53,10 +53,7 @@ function isUnrouted({ slot }: Command): boolean {
   return slot === UNROUTED;
 }
 
-/**
- * In pieces: one is sent early only if at least half a piece remains, because commands merge best at the end
- * of a batch.
- */
+/** In pieces: at least half a piece must remain, because commands merge best at the end of a batch. */
 const PIECES_GATHERED = 1.5;
 
 export class AutoPipeliner implements Dispatcher {

@@ -18,7 +18,7 @@ import {
 import { CommandFlag, type CommandSpec, type ReplyShape, TRANSACTION_END } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { isForgettable } from "../command/fate";
-import { CALL_COUNTS, type CallCounts } from "../command/promise-completion";
+import { CALLS, type CallCounts } from "../command/promise-completion";
 import type { Script } from "../command/script";
 import { presentUser } from "../command/watch-user";
 import type { BatchFacts } from "../observability/hooks";
@@ -54,7 +54,7 @@ export interface PipelineHost {
   };
   readonly isCluster: boolean;
   /** Counts the outcomes of the commands. */
-  readonly [CALL_COUNTS]: CallCounts;
+  readonly [CALLS]: CallCounts;
   /** The pipeline class with the client's own methods. */
   [PIPELINE_CLASS]?(): { readonly prototype: object };
   /** Sends the batch; commands carry their outcomes. */
@@ -254,7 +254,7 @@ export class PipelineRun implements Completion, BatchFacts {
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
     this.left = this.length;
-    this.client[CALL_COUNTS].issued += this.length;
+    this.client[CALLS].issued += this.length;
     if (this.left === 0) {
       this.settle([]);
       return;
@@ -367,7 +367,7 @@ export class PipelineRun implements Completion, BatchFacts {
 
   private noteFailure(error: Error): void {
     this.failedCount++;
-    this.client[CALL_COUNTS].onFailed(error);
+    this.client[CALLS].onFailed(error);
   }
 
   /** Counts the errors in the reply of EXEC; the members themselves were only answered QUEUED. */
@@ -377,7 +377,7 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   private finish(): void {
-    this.client[CALL_COUNTS].fulfilled += this.rows.length - this.failedCount;
+    this.client[CALLS].fulfilled += this.rows.length - this.failedCount;
     // A caller that keeps the pipeline must not keep its commands in memory.
     this.commands = [];
     this.broken.clear();

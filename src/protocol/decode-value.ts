@@ -1,6 +1,4 @@
-/**
- * Decodes bytes of the slab to strings. The next read overwrites the slab, so no string may depend on it.
- */
+/** Decodes bytes of the slab to strings. The next read overwrites the slab, so no string may depend on it. */
 
 import { isAscii } from "node:buffer";
 import { ASCII } from "./ascii";

@@ -1,7 +1,8 @@
 /**
- * The slots that this client has written recently (`readYourWrites`). A read of such a slot could miss the write at a
- * replica. A slot counts from the issue of a write until a window after its reply. Keys of one slot share an entry, so the
- * table has a fixed size, and a slot in doubt counts as written. The writes of other clients are unknown.
+ * The slots that this client has written recently (`readYourWrites`). A read of such a slot could miss the
+ * write at a replica. A slot counts as written from the issue of a write until `windowMs` after its reply.
+ * Keys of one slot share an entry, so the table has a fixed size. In doubt, a slot counts as written. The
+ * writes of other clients are unknown.
  */
 
 import type { Command } from "../command/command";
@@ -58,7 +59,7 @@ export class OwnWrites {
     this.recentUntilMs[ANY_SLOT] = untilMs;
   }
 
-  /** Covers a command that goes to nodes of a cluster directly. */
+  /** Sends a command directly to nodes of a cluster, and notes it if it is a write. */
   async cover<Result>(
     spec: CommandSpec,
     args: readonly Argument[],
@@ -126,7 +127,7 @@ export class WriteNotes {
 
   private begin(command: Command, slots: readonly number[]): void {
     const { writes, queued } = this;
-    // The reply may also be an error: the write may have run.
+    // Also after an error, because the write may have run.
     command.ensureExtra().addHook({ onSettled: () => writes.settle(slots) });
     if (queued !== null) for (const slot of slots) queued.add(slot);
     writes.begin(slots);

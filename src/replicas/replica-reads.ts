@@ -67,7 +67,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   /** Reads that wait for the primary. */
   private returned: Command[] = [];
   private wanted: ReadonlyMap<string, ReplicaAddress>;
-  /** Over this connection the primary was asked for its replicas, and has not replied. */
+  /** The connection over which the primary was asked for its replicas and has not replied. */
   private asked: Connection | null = null;
   /** False from a new connection to the primary, which may be another server, until the reply about its replicas. */
   private isWantedKnown = true;
@@ -184,7 +184,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     for (const [key, replica] of this.replicas) {
       if (!this.wanted.has(key)) replica.isRetired = true;
       if (!replica.isRetired) replica.check();
-      // Its watchdog ends the wait for a dead one.
+      // The watchdog of the link closes a dead connection.
       else if (replica.link.isIdle && !replica.link.isClosing) replica.link.disconnect();
     }
   }
@@ -317,7 +317,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
     return chosen instanceof Replica ? chosen : null;
   }
 
-  /** The link of a replica, with the database of the primary's. */
+  /** The link of a replica, switched to the database of the primary's link. */
   private linkOf({ link }: Replica<Client>): Link {
     followDb(link, this.link.session.selected.db);
     return link;

@@ -1,7 +1,8 @@
 /**
- * One replica: its link, and whether it takes reads. It takes reads while it is connected and its last reply to ROLE says
- * that it is connected to its primary. It takes none before the first reply, after an error that shows that it cannot
- * serve, while it owes the reply and sends nothing, and after a pause of this process until the next reply.
+ * One replica: its link, and whether it takes reads. It takes reads while it is connected and its last reply
+ * to ROLE says that it is connected to its primary. It takes none before the first reply, and none after an
+ * error that shows that it cannot serve. It takes none while a reply to ROLE is due and no data arrives.
+ * After a pause of this process it takes none until the next reply.
  */
 
 import type { Command } from "../command/command";
@@ -16,7 +17,7 @@ import { clockMs } from "../util/scheduling";
 /** Replies of a server that forbids ROLE or does not know it: only its connection can be judged. */
 const CANNOT_TELL = /^(?:NOPERM|ERR unknown command)/;
 
-/** Not asked, or answered. */
+/** No ROLE is in flight. */
 const NOT_ASKED = 0;
 const NEVER = Number.NEGATIVE_INFINITY;
 /** The primary takes over from a replica that cannot serve within this time (docs/replicas.md). */
@@ -45,7 +46,7 @@ export function replicaKey({ host, port }: ReplicaAddress): string {
   return `${host}:${port}`;
 }
 
-/** A server as the choice of the reader sees it. */
+/** A server that can be chosen for a read. */
 class ReadingServer<Client extends ServerClient> {
   zone: string | undefined = undefined;
   private readonly distance: Distance;
@@ -99,12 +100,12 @@ export class Replica<Client extends ServerClient = ServerClient>
     this.askedAtMs = NOT_ASKED;
   }
 
-  /** Asks for the role, or notices that the last question has had no answer. */
+  /** Sends ROLE, or notices that the last one has no reply. */
   check(): void {
     const { connection, isWritable } = this.link;
     if (connection === null || !isWritable) return;
     if (this.askedAtMs !== NOT_ASKED) {
-      // A long reply that is arriving is no silence.
+      // A replica that is sending a long reply is alive.
       if (connection.lastArrivalMs < this.askedAtMs) this.soundAtMs = NEVER;
       else if (this.soundAtMs !== NEVER) this.soundAtMs = connection.lastArrivalMs;
       return;
@@ -112,7 +113,7 @@ export class Replica<Client extends ServerClient = ServerClient>
     const askedAtMs = clockMs();
     this.askedAtMs = askedAtMs;
     void request(connection, "role", []).then(({ value, error }) => {
-      // An answer to a question before the last doubt proves nothing.
+      // A reply to a ROLE that was sent before the last `doubt()` proves nothing.
       if (this.askedAtMs !== askedAtMs) return;
       this.askedAtMs = NOT_ASKED;
       const isSound = error === null ? isFollowing(value) : CANNOT_TELL.test(error.message);
@@ -131,7 +132,7 @@ export function replicasIn(role: unknown): ReplicaAddress[] | null {
   });
 }
 
-/** Whether ROLE tells of a replica that is connected to its primary: `[role, host, port, state, offset]`. */
+/** Whether a replica that replied `[role, host, port, state, offset]` is connected to its primary. */
 function isFollowing(role: unknown): boolean {
   return Array.isArray(role) && role[0] === "slave" && role[3] === "connected";
 }

@@ -22,7 +22,7 @@ const DEFAULT_PORT = 26379;
 
 /**
  * The options of a connection to one Sentinel.
- * @param retryStrategy Null: the connection serves one question and does not reconnect.
+ * @param retryStrategy Null: the connection serves one request and does not reconnect.
  */
 export function sentinelClientOptions(
   address: Partial<SentinelAddress>,
@@ -30,7 +30,7 @@ export function sentinelClientOptions(
   retryStrategy: ((times: number) => unknown) | null,
 ) {
   const { connectTimeout } = options;
-  // A Sentinel that completes the handshake and then stays silent must not block questions to the others. The
+  // A Sentinel that completes the handshake and then stays silent must not block requests to the others. The
   // handshake has its own limit of one `connectTimeout`; subscriptions have no limit.
   const questionLimit = retryStrategy === null && connectTimeout ? 2 * connectTimeout : undefined;
   return {

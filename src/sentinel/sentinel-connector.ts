@@ -49,7 +49,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   emitter: EventEmitter | null = null;
   protected readonly sentinelIterator: SentinelIterator;
   private createClient: SentinelClientFactory | null = null;
-  /** Ends the questions and delays of the last `connect()`, or of the last check for a new master. */
+  /** Aborts the requests and delays of the last `connect()`, or of the last check for a new master. */
   private attempt: AbortController | null = null;
   private detector: FailoverDetector | null = null;
   /** The address of the current connection. */
@@ -197,7 +197,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   private async askMaster(client: SentinelClient): Promise<NodeAddress | null> {
     const reply = await client.sentinel("get-master-addr-by-name", this.options.name as string);
-    // The reply to an unknown name is null. The reply to the next question says why.
+    // The reply to an unknown name is null. The reply to the next request contains the reason.
     if (reply === null) await this.learnSentinels(client);
     // A Sentinel that may not list the others has returned the address of the master.
     else if (this.options.updateSentinels !== false) await this.learnSentinels(client).catch(() => {});

@@ -68,7 +68,7 @@ export interface KeyspaceSource extends MessageSource {
   settings(): Promise<readonly NotifySetting[]>;
 }
 
-/** The flag of each form, and the flags that are no class of events. */
+/** The flag of each form. Every other flag enables a class of events. */
 const FLAGS = { keyspace: "K", keyevent: "E" } as const;
 const CLASS_FLAG = /[^KE]/;
 

@@ -108,7 +108,7 @@ interface SubscriptionGap extends Readonly<Record<(typeof GAP_LISTS)[MessagesKin
   readonly lastedMs: number;
 }
 
-/** How a reader makes entries of messages. */
+/** How a reader turns messages into entries. */
 export interface ReaderTerms<Entry extends Kinded> {
   /** The call that opens the reader, for errors. */
   readonly call: string;
@@ -330,7 +330,7 @@ class Reader<Own extends Kinded> implements EntryReader<Own | MessageGap>, Liste
   private readonly maxBuffered: number;
   private readonly buffer = new Denque<Own | MessageGap>();
   private readonly waiting = new Denque<Waiting<Own | MessageGap>>();
-  /** Messages dropped in front of the buffer. */
+  /** The number of messages dropped before the first buffered entry. */
   private dropped = 0;
   private isOver = false;
   /** The error that the iteration still has to throw. */
@@ -356,7 +356,7 @@ class Reader<Own extends Kinded> implements EntryReader<Own | MessageGap>, Liste
     }
     if (signal !== undefined) listenToAbort(signal, this.onAbort);
     this.ready = this.enter();
-    // The iteration has the same error.
+    // The iteration throws the same error, so an unused `ready` must not cause an unhandled rejection.
     this.ready.catch(() => {});
   }
 
@@ -372,7 +372,7 @@ class Reader<Own extends Kinded> implements EntryReader<Own | MessageGap>, Liste
     return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
   }
 
-  /** Does not wait for the server: a `break` would wait for a lost connection. */
+  /** Does not wait for the server, because a `break` would otherwise wait for a reconnect. */
   return(): Promise<IteratorResult<Own | MessageGap, undefined>> {
     void this.close();
     return Promise.resolve(DONE);

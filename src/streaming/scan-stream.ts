@@ -82,7 +82,7 @@ export class ScanStream extends Readable {
   }
 }
 
-/** The arguments behind the cursor. */
+/** The arguments after the cursor. */
 export function scanArguments({ match, type, count, noValues }: ScanStreamOptions): unknown[] {
   const args: unknown[] = [];
   if (match) args.push("MATCH", match);

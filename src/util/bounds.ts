@@ -1,4 +1,4 @@
-/** The sizes of tables whose entries users or servers name, so that they cannot fill the memory, and of output. */
+/** Limits of output, and of tables with entries named by users or servers, which could fill the memory. */
 
 /** The most names, such as spellings of commands and codes of errors, in one table. */
 export const MOST_NAMES = 1000;

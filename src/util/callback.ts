@@ -50,8 +50,8 @@ export function asCallback<T>(promise: Promise<T>, callback?: Callback<T>): Prom
 }
 
 /**
- * Like `asCallback` of `promise.then(map)`, but the callback keeps its order among those of other commands,
- * where it would be one step late. `map` must not throw.
+ * Like `asCallback` of `promise.then(map)`, but without the delay of one microtask, so that the callback
+ * keeps its order among those of other commands. `map` must not throw.
  */
 export function asMappedCallback<T, U>(
   promise: Promise<T>,

@@ -8,7 +8,7 @@ export type Argument = string | Buffer;
 
 export const MASK = "***";
 
-/** Commands with arguments that may be credentials. Of CONFIG, the group, only SET. */
+/** Commands with arguments that may be credentials. Of the CONFIG commands only SET. */
 const CARRIER = /^\s*(?:(?:auth|hello|acl|migrate|sentinel)(?!\S)|config\s+set(?!\S)|(config)\s*$)/i;
 /** A name with spaces, as in `call("config set", ...)`, which the server rejects. */
 const PHRASE = /\s/;

@@ -71,7 +71,7 @@ class Deadlines {
     this.wind();
   }
 
-  /** Until the end of the current tick: an unaligned timer would add up to one tick more. */
+  /** Starts a timer until the end of the current tick. An unaligned timer would add up to one tick. */
   private wind(): void {
     stopTimer(this.timer);
     const leftMs = TICK_MS - (clockMs() % TICK_MS);

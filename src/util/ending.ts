@@ -1,4 +1,4 @@
-/** Tells any number of tasks that their client has ended, with one listener: Node.js warns from the eleventh on. */
+/** Notifies tasks of the end of their client with one listener. Node.js warns if there are eleven. */
 
 import type { EventEmitter } from "node:events";
 

@@ -19,7 +19,7 @@ export function addHint<T extends Error>(error: T, hint: string | null | undefin
   return error;
 }
 
-/** Errors of mistakes that another attempt cannot fix, such as an HTTP port: commands do not wait for one. */
+/** Errors that another attempt cannot fix, such as an HTTP port: commands do not wait for another attempt. */
 const certain = new WeakSet<Error>();
 
 export function markCertain<T extends Error>(error: T): T {

@@ -34,7 +34,7 @@ export function label<Code extends string>(
     }
 }
 
-/** The code of the errors of a labelled class, or of a class below it. */
+/** The code of the errors of a labelled class, or of a subclass. */
 export function codeOf<Code extends string>(prototype: Error): Code {
   return Reflect.get(prototype, CODE) as Code;
 }

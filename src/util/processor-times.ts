@@ -1,7 +1,4 @@
-/**
- * How long the current thread has run, and how long it has waited for a processor, as Linux reports it in
- * `/proc/thread-self/schedstat`. Other systems and some sandboxes do not report it.
- */
+/** How long this thread has run and has waited for a processor, as Linux reports it. Some sandboxes do not. */
 
 import { readsSystemFiles } from "./runtime";
 

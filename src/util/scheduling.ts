@@ -20,7 +20,7 @@ type Scheduler = (work: () => void) => void;
 type Starter = (work: () => void, delayMs: number) => NodeJS.Timeout;
 type Stopper = (timer: NodeJS.Timeout | undefined) => void;
 
-/** A function of fake timers has a clock, which keeps the original function. */
+/** Unwraps fake timers: a faked function has a property `clock`, which holds the original function. */
 function genuine<F extends object>(candidate: F, name: string, otherwise: F): F {
   let found: unknown = candidate;
   while (typeof found === "function" && "clock" in found) {
@@ -163,7 +163,7 @@ export class Delay {
   }
 }
 
-/** The delay with a jitter of 25 % either way: many clients see the same event at the same time. */
+/** The delay with a jitter of 25 % either way, so that many clients do not act at the same time. */
 export function jittered(delayMs: number): number {
   return delayMs * (0.75 + Math.random() * 0.5);
 }

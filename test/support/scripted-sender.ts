@@ -1,13 +1,13 @@
 /** What a pipeline hands its commands to, without a client: it keeps what it is given, and its test answers. */
 
 import type { Command } from "../../src/command/command";
-import { CALL_COUNTS, CallCounts } from "../../src/command/promise-completion";
+import { CALLS, CallCounts } from "../../src/command/promise-completion";
 import { OBSERVE, type PipelineHost, SEND_BATCH, TRACE_BATCH } from "../../src/pipeline/pipeline-run";
 
 export class ScriptedSender implements PipelineHost {
   readonly isCluster = false;
   readonly callCounts = new CallCounts();
-  readonly [CALL_COUNTS] = this.callCounts;
+  readonly [CALLS] = this.callCounts;
   readonly batches: (readonly Command[])[] = [];
   readonly told: unknown[][] = [];
   observes = false;

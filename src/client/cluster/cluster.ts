@@ -14,16 +14,7 @@ import { type ClientSummary, hideNodes, redactUrl, SUMMARY } from "../../observa
 import { asCallback, type Callback } from "../../util/callback";
 import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
-import {
-  CALL_COUNTS,
-  CHAIN,
-  ClientBase,
-  INITIALIZE,
-  IS_INTERCEPTED,
-  LEND,
-  LIMITS,
-  SOURCE,
-} from "../client-base";
+import { CALLS, CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LEND, LIMITS, SOURCE } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, emitRefusal } from "../events";
 import { lend } from "../leases/cluster-lending";
@@ -264,9 +255,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     return scanPage(this[WIRING], this[UNTIL_READY], cursor, options);
   }
 
-  /**
-   * Leases a connection to the master of `{ key }` or `{ slot }`. See `lease()` of `Redis`.
-   */
+  /** Leases a connection to the master of `{ key }` or `{ slot }`. See `lease()` of `Redis`. */
   lease(options: LeaseOptions): Promise<LeasedConnection<Mode>> {
     return leasing.get().lease<Mode>(this, options);
   }
@@ -321,7 +310,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends LendingCl
     const nodes = this[WIRING].viewsOf("all");
     return readCluster({
       status: this.status,
-      commands: readCommands(this[CALL_COUNTS], caching?.cache.answeredCalls ?? 0),
+      commands: readCommands(this[CALLS], caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       cache: caching && Object.freeze(caching.cache.stats()),
       nodes: nodes.map((node) => linkStatsOf(node)),
@@ -410,7 +399,7 @@ function passOn<Options extends object>(
 /** A cluster is many servers: its address for tracers is that of the first startup node. */
 function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURCE] {
   return {
-    callCounts: cluster[CALL_COUNTS],
+    callCounts: cluster[CALLS],
     isLogging: pipelineDebug.enabled,
     get isPatched() {
       return isPatched(cluster.sendCommand) || isPatched(Redis.prototype.sendCommand);

@@ -15,7 +15,7 @@ import type { Message } from "../../protocol/message";
 import type { Reply } from "../../protocol/resp-types";
 import { callUser } from "../../util/user-code";
 import {
-  CALL_COUNTS,
+  CALLS,
   CHAIN,
   type ClientBase,
   type ClientOptions,
@@ -57,7 +57,7 @@ export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: Link;
   readonly [SOURCE]: ClientBase[typeof SOURCE];
-  override readonly [CALL_COUNTS]: CallCounts;
+  override readonly [CALLS]: CallCounts;
   private readonly [LOAN]: Loan;
   private readonly [OWNER]: ClientBase<Mode>;
 
@@ -74,7 +74,7 @@ export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
     this[LIMITS] = loan.link;
     const database = { get: () => loan.link.session.selected.db };
     this[SOURCE] = Object.create(client[SOURCE], { database }) as ClientBase[typeof SOURCE];
-    this[CALL_COUNTS] = client[CALL_COUNTS];
+    this[CALLS] = client[CALLS];
     this[INITIALIZE]();
     for (const name of [...Object.keys(client.scriptsSet), ...client.addedBuiltinSet]) {
       for (const [method] of bothForms(name)) attachOwn(this, method, Reflect.get(client, method));

@@ -6,7 +6,7 @@
 
 import type { Command } from "../../command/command";
 import { startTimer, stopTimer } from "../../util/scheduling";
-import { CALL_COUNTS, type ClientBase, LEND, SOURCE } from "../client-base";
+import { CALLS, type ClientBase, LEND, SOURCE } from "../client-base";
 import { LeasedConnection } from "../leases/leased-connection";
 import type { Loan } from "../leases/loan";
 import type { LockingClient } from "./locking-client";
@@ -80,8 +80,8 @@ const lines = new WeakMap<object, Map<number, LockLine>>();
 export function senderFor(client: LockingClient): ScriptSender {
   if (client.isCluster) return client;
   const { database } = client[SOURCE];
-  const ofClient = lines.get(client[CALL_COUNTS]) ?? new Map<number, LockLine>();
-  lines.set(client[CALL_COUNTS], ofClient);
+  const ofClient = lines.get(client[CALLS]) ?? new Map<number, LockLine>();
+  lines.set(client[CALLS], ofClient);
   const line = ofClient.get(database) ?? new LockLine(client, database);
   ofClient.set(database, line);
   return line;

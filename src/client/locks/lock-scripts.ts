@@ -10,10 +10,7 @@ import { OptionError } from "../../errors";
 import type { ScriptSender } from "./lock-line";
 import type { LockingClient } from "./locking-client";
 
-/**
- * Fencing tokens are kept for a day after the last acquisition. Later tokens are greater, because they start
- * at the server time in ms.
- */
+/** Tokens are kept for a day after the last acquisition. Later ones are greater: they start at the server time. */
 const FENCE_MS = 86_400_000;
 /** The lock is reserved for a woken waiter for this time. */
 const RESERVED_MS = 500;
@@ -80,10 +77,7 @@ return 1
   undefined,
 );
 
-/**
- * Removes a waiter that gives up. If it was already woken or has acquired the lock, wakes the next waiter.
- * Keys and arguments: those of RELEASE, and the wake key.
- */
+/** Removes a waiter. If it was woken or has the lock, wakes the next one. Arguments: as RELEASE, and the wake key. */
 export const LEAVE = new Script(
   {
     numberOfKeys: 4,

@@ -1,7 +1,7 @@
 /** The members of its client that a lock needs. */
 
 import type { Command } from "../../command/command";
-import type { CALL_COUNTS, LEND, SOURCE } from "../client-base";
+import type { CALLS, LEND, SOURCE } from "../client-base";
 import type { LendTerms, Loan } from "../leases/loan";
 
 export interface LockingClient {
@@ -10,7 +10,7 @@ export interface LockingClient {
   /** Of a cluster: the names of the nodes of each slot, master first. */
   readonly slots?: readonly (readonly string[])[];
   /** One object for a client and all its views. */
-  readonly [CALL_COUNTS]: object;
+  readonly [CALLS]: object;
   readonly [SOURCE]: { readonly database: number };
   sendCommand(command: Command): Promise<unknown>;
   [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;

@@ -8,7 +8,7 @@ import type { Connection } from "../../connection/connection";
 import { ReplyError } from "../../errors";
 import type { Reply } from "../../protocol/resp-types";
 import { startTimer, stopTimer } from "../../util/scheduling";
-import { CALL_COUNTS, type ClientBase, LEND, SOURCE } from "../client-base";
+import { CALLS, type ClientBase, LEND, SOURCE } from "../client-base";
 import { LeasedConnection } from "../leases/leased-connection";
 import type { Loan } from "../leases/loan";
 import type { LockingClient } from "./locking-client";
@@ -105,8 +105,8 @@ const lines = new WeakMap<object, Map<string, Promise<WakeLine | null>>>();
 /** The wake connection to the node of a slot, or null if waiters have to poll. */
 export async function lineFor(client: LockingClient, slot: number): Promise<WakeLine | null> {
   const node = client.slots?.[slot]?.[0] ?? `database ${client[SOURCE].database}`;
-  const ofClient = lines.get(client[CALL_COUNTS]) ?? new Map<string, Promise<WakeLine | null>>();
-  lines.set(client[CALL_COUNTS], ofClient);
+  const ofClient = lines.get(client[CALLS]) ?? new Map<string, Promise<WakeLine | null>>();
+  lines.set(client[CALLS], ofClient);
   let line = ofClient.get(node);
   const found = await line;
   if (line === undefined || found?.isUsable === false) {

@@ -14,7 +14,7 @@ import { StreamingClient } from "../../../src/client/streaming/streaming-client"
 import { IS_SUBSCRIBED } from "../../../src/client/streaming/streams";
 import type { Command } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
-import { CALL_COUNTS } from "../../../src/command/promise-completion";
+import { CALLS } from "../../../src/command/promise-completion";
 import { ReplyError, ReservedNameError } from "../../../src/errors";
 import { hooks } from "../../../src/observability/hooks";
 import { type ClientSummary, SUMMARY } from "../../../src/observability/redact";
@@ -106,19 +106,19 @@ describe("ClientBase", () => {
   describe("a call", () => {
     it("goes down the chain and is counted when it ends", async () => {
       const call = client.get("a");
-      expect([client[CALL_COUNTS].issued, client[CALL_COUNTS].fulfilled]).to.deep.equal([1, 0]);
+      expect([client[CALLS].issued, client[CALLS].fulfilled]).to.deep.equal([1, 0]);
       answer("1");
       expect(await call).to.equal("1");
       const failing = client.get("a");
       bottom.singles[1]?.fail(new ReplyError("WRONGTYPE no"));
       expect((await failureOf(failing)).message).to.equal("WRONGTYPE no");
-      const { issued, fulfilled, failed } = client[CALL_COUNTS];
+      const { issued, fulfilled, failed } = client[CALLS];
       expect([issued, fulfilled, failed, bottom.words]).to.deep.equal([2, 1, 1, ["get a", "get a"]]);
     });
 
     it("that cannot be sent fails, and neither throws nor counts", async () => {
       const error = await failureOf(client.set("a", NO_TEXT as never));
-      expect([error.name, bottom.words, client[CALL_COUNTS].issued]).to.deep.equal(["ArgumentError", [], 0]);
+      expect([error.name, bottom.words, client[CALLS].issued]).to.deep.equal(["ArgumentError", [], 0]);
       open({ strictArguments: true });
       expect((await failureOf(client.set("a", undefined as never))).name).to.equal("ArgumentError");
       open();
@@ -271,7 +271,7 @@ describe("ClientBase", () => {
       const call = view.get("a");
       answer("1");
       expect(await call).to.equal("1");
-      expect([client[CALL_COUNTS].issued, client[CALL_COUNTS].fulfilled]).to.deep.equal([1, 1]);
+      expect([client[CALLS].issued, client[CALLS].fulfilled]).to.deep.equal([1, 1]);
       expect(view.options).to.equal(client.options);
     });
 
@@ -420,7 +420,7 @@ describe("ClientBase", () => {
       expect(bottom.batches).to.deep.equal([[command]]);
       command.fulfil("1", SHAPE);
       expect(await sent).to.equal("1");
-      expect([client[CALL_COUNTS].issued, client[CALL_COUNTS].fulfilled]).to.deep.equal([1, 1]);
+      expect([client[CALLS].issued, client[CALLS].fulfilled]).to.deep.equal([1, 1]);
     });
 
     it("must be a Command: node-redis takes a list here", async () => {
@@ -432,7 +432,7 @@ describe("ClientBase", () => {
     it("is refused when it would put the connection out of step, or cannot be sent by now", async () => {
       const off = new LegacyCommand("client", ["reply", "off"]);
       expect(await codeOf(client.sendCommand(off))).to.equal("UNANSWERED_COMMAND");
-      expect([bottom.words, client[CALL_COUNTS].issued]).to.deep.equal([[], 0]);
+      expect([bottom.words, client[CALLS].issued]).to.deep.equal([[], 0]);
     });
 
     it("has the limits of the view that sends it", async () => {
@@ -526,7 +526,7 @@ describe("ClientBase", () => {
       const error = await failureOf(call);
       expect(error.name).to.equal("ArgumentError");
       expect(heard).to.deep.equal(["ArgumentError"]);
-      expect([bottom.words, client[CALL_COUNTS].issued]).to.deep.equal([[], 0]);
+      expect([bottom.words, client[CALLS].issued]).to.deep.equal([[], 0]);
     });
   });
 
@@ -566,11 +566,7 @@ describe("ClientBase", () => {
       expect([bottom.batches[0]?.[0]?.wantsBuffers, one.wantsBuffers]).to.deep.equal([false, true]);
       one.fulfil(Buffer.from("1"), SHAPE);
       expect(String(await call)).to.equal("1");
-      expect([heard.map(String), client[CALL_COUNTS].issued, other[CALL_COUNTS].issued]).to.deep.equal([
-        ["1"],
-        1,
-        1,
-      ]);
+      expect([heard.map(String), client[CALLS].issued, other[CALLS].issued]).to.deep.equal([["1"], 1, 1]);
       expect((await failureOf(string.call(client, NO_TEXT) as Promise<unknown>)).name).to.equal(
         "ArgumentError",
       );
