@@ -133,6 +133,7 @@ export class FlushScheduler implements ExitWork {
 
   private look(nowMs: number): void {
     this.lookedMs = nowMs;
+    this.isShared = false;
     const times = this.times();
     if (times === null) return;
     const ranMs = times.ranMs - this.ranMs;

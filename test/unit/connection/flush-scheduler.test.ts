@@ -164,6 +164,20 @@ describe("FlushScheduler", () => {
       expect(scheduler.mayWriteEarly(1, 0)).to.equal(true);
     });
 
+    it("writes early again when the times of a shared processor are no longer known", () => {
+      for (let i = 0; i < 100; i++) {
+        nowMs += 1;
+        waitedMs += 1;
+        write(1);
+      }
+      compute(0.2);
+      expect(scheduler.mayWriteEarly(1, 0)).to.equal(false);
+      isKnown = false;
+      for (let i = 0; i < 100; i++) write(1);
+      compute(0.2);
+      expect(scheduler.mayWriteEarly(1, 0)).to.equal(true);
+    });
+
     it("writes early on systems that do not report these times", () => {
       isKnown = false;
       for (let i = 0; i < 100; i++) {
